@@ -1,0 +1,11 @@
+# Runs PROGRAM over every file of CORPUS; fails if there is none.
+file(GLOB inputs LIST_DIRECTORIES false "${CORPUS}/*")
+if(NOT inputs)
+	message(FATAL_ERROR "${CORPUS} holds no input: a fuzzer that replays nothing proves nothing")
+endif()
+execute_process(COMMAND ${PROGRAM} ${inputs} RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+	message(FATAL_ERROR "${PROGRAM}: ${result}")
+endif()
+list(LENGTH inputs n)
+message(STATUS "${n} inputs replayed")

@@ -2,9 +2,18 @@
 /*
  * message: requests and replies as plain structs, and their way to and from bytes.
  *
- * Nothing of protobuf-c is visible here. Decoding allocates from an arena that the caller resets between frames, so that a batch
- * of adds costs no call to malloc; decoded strings and arrays live in the arena (or alias the input) and are valid until it
- * is reset or the input changes. Strings are not terminated.
+ * Nothing of protobuf-c is visible here. Decoding allocates from an arena that the caller resets between frames, so
+ * that a batch of adds costs no call to malloc; what is decoded lives in the arena until it is reset. The input is
+ * not referred to afterwards.
+ *
+ * What a peer sends is decoded as it is, and for the receiver to judge:
+ *   - strings are not terminated, may hold any bytes (also NUL, also no UTF-8) and have any length; `at` is never
+ *     NULL;
+ *   - the two lists of an add may differ in length;
+ *   - consistency and kind may be numbers that are no enumerator, from a newer peer: ask consistency_known() and
+ *     kind_known().
+ * The other way round, strings to encode (but session, cursor and incarnation) must be valid UTF-8, or clients in
+ * other languages can't read the message: never put a path that path_check refused into a text.
  *
  * Thread safety: none needed; an arena belongs to one thread.
  */
@@ -19,6 +28,14 @@
 #define MESSAGE_SESSION_BYTES 16u
 #define MESSAGE_MAX_AGENT 128u
 #define MESSAGE_DEPTH_ALL UINT32_MAX
+
+/*
+ * What one frame may cost to decode: the limit to give an arena. A frame made for it would need 100 times its size
+ * and more (a field of two bytes is 32 bytes to protobuf-c while it scans, and up to 72 more when kept). Lists of
+ * MESSAGE_MAX_ITEMS, packed or not, always fit.
+ */
+#define MESSAGE_ARENA_LIMIT ((size_t)32 << 20)
+#define MESSAGE_MAX_ITEMS 65536u
 
 /* google.rpc.Code, those in use. */
 enum code {
@@ -47,6 +64,16 @@ enum kind {
 	KIND_COUNTER = 0,
 	KIND_GAUGE = 1,
 };
+
+static inline bool consistency_known(enum consistency consistency)
+{
+	return (unsigned int)consistency <= CONSISTENCY_EXACT;
+}
+
+static inline bool kind_known(enum kind kind)
+{
+	return (unsigned int)kind <= KIND_GAUGE;
+}
 
 struct text {
 	const char *at;
@@ -253,14 +280,18 @@ struct reply {
 /* ---- to and from bytes ---- */
 
 /*
- * Decode one message (the bytes after the length prefix). 0; -EBADMSG if it is not a message of this protocol (malformed, or a string that
- * is not UTF-8 where the protocol says string is left to the path check); -ENOMEM if the arena can't hold it.
+ * Decode one message (the bytes after the length prefix). 0; -EBADMSG if it is malformed; -ENOMEM if the arena can't
+ * hold it. Unknown fields are skipped, an unknown body gives the type *_NONE with the id.
  */
-int request_decode(struct arena *arena, const uint8_t *bytes, size_t len, struct request *ret_request);
+int request_decode(struct arena *arena, const uint8_t *bytes, size_t len,
+		   struct request *ret_request);
 int reply_decode(struct arena *arena, const uint8_t *bytes, size_t len, struct reply *ret_reply);
 
 /*
- * Encode one frame, length prefix included, into the arena. 0; -EMSGSIZE if the message would exceed MESSAGE_MAX_FRAME; -ENOMEM.
+ * Encode one frame, length prefix included, into the arena. 0; -EMSGSIZE if the message would exceed
+ * MESSAGE_MAX_FRAME; -ENOMEM; -EINVAL if the type is none of the enum.
  */
-int request_encode(struct arena *arena, const struct request *request, const uint8_t **ret_bytes, size_t *ret_len);
-int reply_encode(struct arena *arena, const struct reply *reply, const uint8_t **ret_bytes, size_t *ret_len);
+int request_encode(struct arena *arena, const struct request *request, const uint8_t **ret_bytes,
+		   size_t *ret_len);
+int reply_encode(struct arena *arena, const struct reply *reply, const uint8_t **ret_bytes,
+		 size_t *ret_len);

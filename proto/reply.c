@@ -1,0 +1,460 @@
+#include "proto/message.h"
+
+#include <errno.h>
+
+#include "proto/wire.h"
+
+/* ---- from bytes ---- */
+
+static int decode_errors(struct arena *arena, size_t n, Ration__V1__ItemError *const *wire,
+			 const struct item_error **ret_errors)
+{
+	struct item_error *errors = wire_array(arena, n, sizeof(*errors));
+	if (!errors) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++) {
+		errors[i] = (struct item_error){
+			.index = wire[i]->index,
+			.code = wire[i]->code,
+			.text = wire_text(wire[i]->text),
+		};
+	}
+	*ret_errors = errors;
+	return 0;
+}
+
+static struct limits decode_limits(const Ration__V1__Limits *limits)
+{
+	if (!limits) {
+		return (struct limits){ 0 };
+	}
+	return (struct limits){
+		.max_frame = limits->max_frame,
+		.max_handles = limits->max_handles,
+		.max_items = limits->max_items,
+		.max_walks = limits->max_walks,
+		.max_lifetime_ms = limits->max_lifetime_ms,
+		.max_output = limits->max_output,
+		.idle_frame_ms = limits->idle_frame_ms,
+	};
+}
+
+static struct welcome decode_welcome(const Ration__V1__Welcome *welcome)
+{
+	return (struct welcome){
+		.version = welcome->version,
+		.daemon = wire_text(welcome->daemon),
+		.resumed = welcome->resumed,
+		.last_batch = welcome->last_batch,
+		.limits = decode_limits(welcome->limits),
+		.incarnation = wire_text(welcome->incarnation),
+	};
+}
+
+static struct value decode_value(const Ration__V1__Value *value)
+{
+	if (!value) {
+		return (struct value){ .text = text_of("") };
+	}
+	return (struct value){
+		.code = value->code,
+		.kind = (enum kind)value->kind,
+		.leaf = value->leaf,
+		.own = value->own,
+		.total = value->total,
+		.text = wire_text(value->text),
+	};
+}
+
+static struct view decode_view(const Ration__V1__View *view)
+{
+	if (!view) {
+		return (struct view){ 0 };
+	}
+	return (struct view){ .present = true,
+			      .error_bound = view->error_bound,
+			      .age_ms = view->age_ms };
+}
+
+static int decode_values(struct arena *arena, const Ration__V1__Values *wire,
+			 struct values *ret_values)
+{
+	struct value *values = wire_array(arena, wire->n_values, sizeof(*values));
+	if (!values) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < wire->n_values; i++) {
+		values[i] = decode_value(wire->values[i]);
+	}
+	*ret_values = (struct values){ .n_values = wire->n_values,
+				       .values = values,
+				       .view = decode_view(wire->view) };
+	return 0;
+}
+
+static int decode_page(struct arena *arena, const Ration__V1__Page *wire, struct page *ret_page)
+{
+	struct entry *entries = wire_array(arena, wire->n_entries, sizeof(*entries));
+	if (!entries) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < wire->n_entries; i++) {
+		entries[i] = (struct entry){
+			.path = wire_text(wire->entries[i]->path),
+			.depth = wire->entries[i]->depth,
+			.value = decode_value(wire->entries[i]->value),
+		};
+	}
+	*ret_page = (struct page){
+		.n_entries = wire->n_entries,
+		.entries = entries,
+		.last = wire->last,
+		.cursor = wire_text(wire->cursor),
+		.view = decode_view(wire->view),
+	};
+	return 0;
+}
+
+static int decode_status(struct arena *arena, const Ration__V1__Status *wire,
+			 struct status *ret_status)
+{
+	struct status_item *items = wire_array(arena, wire->n_items, sizeof(*items));
+	if (!items) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < wire->n_items; i++) {
+		const Ration__V1__StatusItem *item = wire->items[i];
+		bool is_text = item->value_case == RATION__V1__STATUS_ITEM__VALUE_TEXT;
+		bool is_number = item->value_case == RATION__V1__STATUS_ITEM__VALUE_NUMBER;
+		items[i] = (struct status_item){
+			.name = wire_text(item->name),
+			.is_text = is_text,
+			.number = is_number ? item->number : 0,
+			.text = is_text ? wire_text(item->text) : text_of(""),
+			.help = wire_text(item->help),
+		};
+	}
+	*ret_status = (struct status){ .n_items = wire->n_items, .items = items };
+	return 0;
+}
+
+static int decode_body(struct arena *arena, const Ration__V1__Reply *message, struct reply *reply)
+{
+	switch (message->body_case) {
+	case RATION__V1__REPLY__BODY_ERROR:
+		reply->type = REPLY_ERROR;
+		reply->error.code = message->error->code;
+		reply->error.text = wire_text(message->error->text);
+		return 0;
+	case RATION__V1__REPLY__BODY_WELCOME:
+		reply->type = REPLY_WELCOME;
+		reply->welcome = decode_welcome(message->welcome);
+		return 0;
+	case RATION__V1__REPLY__BODY_INTERNED:
+		reply->type = REPLY_INTERNED;
+		reply->interned.n_errors = message->interned->n_errors;
+		return decode_errors(arena, message->interned->n_errors, message->interned->errors,
+				     &reply->interned.errors);
+	case RATION__V1__REPLY__BODY_APPLIED:
+		reply->type = REPLY_APPLIED;
+		reply->applied.batch = message->applied->batch;
+		reply->applied.duplicate = message->applied->duplicate;
+		reply->applied.n_errors = message->applied->n_errors;
+		return decode_errors(arena, message->applied->n_errors, message->applied->errors,
+				     &reply->applied.errors);
+	case RATION__V1__REPLY__BODY_VALUES:
+		reply->type = REPLY_VALUES;
+		return decode_values(arena, message->values, &reply->values);
+	case RATION__V1__REPLY__BODY_PAGE:
+		reply->type = REPLY_PAGE;
+		return decode_page(arena, message->page, &reply->page);
+	case RATION__V1__REPLY__BODY_FLUSHED:
+		reply->type = REPLY_FLUSHED;
+		return 0;
+	case RATION__V1__REPLY__BODY_STATUS:
+		reply->type = REPLY_STATUS;
+		return decode_status(arena, message->status, &reply->status);
+	case RATION__V1__REPLY__BODY_METRIC:
+		reply->type = REPLY_METRIC;
+		reply->metric = wire_metric(message->metric);
+		return 0;
+	case RATION__V1__REPLY__BODY_PONG:
+		reply->type = REPLY_PONG;
+		return 0;
+	case RATION__V1__REPLY__BODY_GOODBYE:
+		reply->type = REPLY_GOODBYE;
+		reply->goodbye.code = message->goodbye->code;
+		reply->goodbye.text = wire_text(message->goodbye->text);
+		return 0;
+	case RATION__V1__REPLY__BODY__NOT_SET:
+	default:
+		reply->type = REPLY_NONE;
+		return 0;
+	}
+}
+
+int reply_decode(struct arena *arena, const uint8_t *bytes, size_t len, struct reply *ret_reply)
+{
+	ProtobufCMessage *message;
+	int r = wire_unpack(arena, &ration__v1__reply__descriptor, bytes, len, &message);
+	if (r < 0) {
+		return r;
+	}
+	const Ration__V1__Reply *wire = (const Ration__V1__Reply *)message;
+
+	struct reply reply = { .id = wire->id };
+	r = decode_body(arena, wire, &reply);
+	if (r < 0) {
+		return r;
+	}
+	*ret_reply = reply;
+	return 0;
+}
+
+/* ---- to bytes ---- */
+
+/* Room for the body of a reply while it is packed, and for what the body points to. */
+struct reply_room {
+	union {
+		Ration__V1__Error error;
+		Ration__V1__Welcome welcome;
+		Ration__V1__Interned interned;
+		Ration__V1__Applied applied;
+		Ration__V1__Values values;
+		Ration__V1__Page page;
+		Ration__V1__Flushed flushed;
+		Ration__V1__Status status;
+		Ration__V1__Metric metric;
+		Ration__V1__Pong pong;
+		Ration__V1__Goodbye goodbye;
+	};
+	Ration__V1__Limits limits;
+	Ration__V1__View view;
+};
+
+/* protobuf-c wants repeated messages as an array of pointers: the functions below make both, messages and pointers. */
+
+static int encode_errors(struct arena *arena, size_t n, const struct item_error *errors,
+			 Ration__V1__ItemError ***ret_errors)
+{
+	Ration__V1__ItemError *messages = wire_array(arena, n, sizeof(*messages));
+	Ration__V1__ItemError **pointers = wire_array(arena, n, sizeof(*pointers));
+	if (!messages || !pointers) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++) {
+		pointers[i] = &messages[i];
+		ration__v1__item_error__init(&messages[i]);
+		messages[i].index = errors[i].index;
+		messages[i].code = errors[i].code;
+		messages[i].text = wire_bytes(errors[i].text);
+	}
+	*ret_errors = pointers;
+	return 0;
+}
+
+static void encode_welcome(const struct welcome *welcome, struct reply_room *room)
+{
+	ration__v1__welcome__init(&room->welcome);
+	room->welcome.version = welcome->version;
+	room->welcome.daemon = wire_bytes(welcome->daemon);
+	room->welcome.resumed = welcome->resumed;
+	room->welcome.last_batch = welcome->last_batch;
+	room->welcome.incarnation = wire_bytes(welcome->incarnation);
+	room->welcome.limits = &room->limits;
+
+	ration__v1__limits__init(&room->limits);
+	room->limits.max_frame = welcome->limits.max_frame;
+	room->limits.max_handles = welcome->limits.max_handles;
+	room->limits.max_items = welcome->limits.max_items;
+	room->limits.max_walks = welcome->limits.max_walks;
+	room->limits.max_lifetime_ms = welcome->limits.max_lifetime_ms;
+	room->limits.max_output = welcome->limits.max_output;
+	room->limits.idle_frame_ms = welcome->limits.idle_frame_ms;
+}
+
+static void encode_value(const struct value *value, Ration__V1__Value *ret_value)
+{
+	ration__v1__value__init(ret_value);
+	ret_value->code = value->code;
+	ret_value->kind = (Ration__V1__Kind)value->kind;
+	ret_value->leaf = value->leaf;
+	ret_value->own = value->own;
+	ret_value->total = value->total;
+	ret_value->text = wire_bytes(value->text);
+}
+
+/* NULL, which leaves the field out, if there is no view. */
+static Ration__V1__View *encode_view(const struct view *view, struct reply_room *room)
+{
+	if (!view->present) {
+		return NULL;
+	}
+	ration__v1__view__init(&room->view);
+	room->view.error_bound = view->error_bound;
+	room->view.age_ms = view->age_ms;
+	return &room->view;
+}
+
+static int encode_values(struct arena *arena, const struct values *values, struct reply_room *room)
+{
+	ration__v1__values__init(&room->values);
+	room->values.view = encode_view(&values->view, room);
+	room->values.n_values = values->n_values;
+	Ration__V1__Value *messages = wire_array(arena, values->n_values, sizeof(*messages));
+	Ration__V1__Value **pointers = wire_array(arena, values->n_values, sizeof(*pointers));
+	if (!messages || !pointers) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < values->n_values; i++) {
+		pointers[i] = &messages[i];
+		encode_value(&values->values[i], &messages[i]);
+	}
+	room->values.values = pointers;
+	return 0;
+}
+
+static int encode_page(struct arena *arena, const struct page *page, struct reply_room *room)
+{
+	/* An entry and its value side by side: one walk over memory. */
+	struct page_entry {
+		Ration__V1__Entry entry;
+		Ration__V1__Value value;
+	};
+
+	ration__v1__page__init(&room->page);
+	room->page.last = page->last;
+	room->page.cursor = wire_bytes(page->cursor);
+	room->page.view = encode_view(&page->view, room);
+	room->page.n_entries = page->n_entries;
+	struct page_entry *messages = wire_array(arena, page->n_entries, sizeof(*messages));
+	Ration__V1__Entry **pointers = wire_array(arena, page->n_entries, sizeof(*pointers));
+	if (!messages || !pointers) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < page->n_entries; i++) {
+		const struct entry *entry = &page->entries[i];
+		pointers[i] = &messages[i].entry;
+		ration__v1__entry__init(&messages[i].entry);
+		messages[i].entry.path = wire_bytes(entry->path);
+		messages[i].entry.depth = entry->depth;
+		messages[i].entry.value = &messages[i].value;
+		encode_value(&entry->value, &messages[i].value);
+	}
+	room->page.entries = pointers;
+	return 0;
+}
+
+static int encode_status(struct arena *arena, const struct status *status, struct reply_room *room)
+{
+	ration__v1__status__init(&room->status);
+	room->status.n_items = status->n_items;
+	Ration__V1__StatusItem *messages = wire_array(arena, status->n_items, sizeof(*messages));
+	Ration__V1__StatusItem **pointers = wire_array(arena, status->n_items, sizeof(*pointers));
+	if (!messages || !pointers) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < status->n_items; i++) {
+		const struct status_item *item = &status->items[i];
+		pointers[i] = &messages[i];
+		ration__v1__status_item__init(&messages[i]);
+		messages[i].name = wire_bytes(item->name);
+		messages[i].help = wire_bytes(item->help);
+		if (item->is_text) {
+			messages[i].value_case = RATION__V1__STATUS_ITEM__VALUE_TEXT;
+			messages[i].text = wire_bytes(item->text);
+		} else {
+			messages[i].value_case = RATION__V1__STATUS_ITEM__VALUE_NUMBER;
+			messages[i].number = item->number;
+		}
+	}
+	room->status.items = pointers;
+	return 0;
+}
+
+/* Fill `message`, whose body is in `room` and may refer into the arena. */
+static int encode_body(struct arena *arena, const struct reply *reply, Ration__V1__Reply *message,
+		       struct reply_room *room)
+{
+	switch (reply->type) {
+	case REPLY_NONE:
+		return 0;
+	case REPLY_ERROR:
+		message->body_case = RATION__V1__REPLY__BODY_ERROR;
+		message->error = &room->error;
+		ration__v1__error__init(&room->error);
+		room->error.code = reply->error.code;
+		room->error.text = wire_bytes(reply->error.text);
+		return 0;
+	case REPLY_WELCOME:
+		message->body_case = RATION__V1__REPLY__BODY_WELCOME;
+		message->welcome = &room->welcome;
+		encode_welcome(&reply->welcome, room);
+		return 0;
+	case REPLY_INTERNED:
+		message->body_case = RATION__V1__REPLY__BODY_INTERNED;
+		message->interned = &room->interned;
+		ration__v1__interned__init(&room->interned);
+		room->interned.n_errors = reply->interned.n_errors;
+		return encode_errors(arena, reply->interned.n_errors, reply->interned.errors,
+				     &room->interned.errors);
+	case REPLY_APPLIED:
+		message->body_case = RATION__V1__REPLY__BODY_APPLIED;
+		message->applied = &room->applied;
+		ration__v1__applied__init(&room->applied);
+		room->applied.batch = reply->applied.batch;
+		room->applied.duplicate = reply->applied.duplicate;
+		room->applied.n_errors = reply->applied.n_errors;
+		return encode_errors(arena, reply->applied.n_errors, reply->applied.errors,
+				     &room->applied.errors);
+	case REPLY_VALUES:
+		message->body_case = RATION__V1__REPLY__BODY_VALUES;
+		message->values = &room->values;
+		return encode_values(arena, &reply->values, room);
+	case REPLY_PAGE:
+		message->body_case = RATION__V1__REPLY__BODY_PAGE;
+		message->page = &room->page;
+		return encode_page(arena, &reply->page, room);
+	case REPLY_FLUSHED:
+		message->body_case = RATION__V1__REPLY__BODY_FLUSHED;
+		message->flushed = &room->flushed;
+		ration__v1__flushed__init(&room->flushed);
+		return 0;
+	case REPLY_STATUS:
+		message->body_case = RATION__V1__REPLY__BODY_STATUS;
+		message->status = &room->status;
+		return encode_status(arena, &reply->status, room);
+	case REPLY_METRIC:
+		message->body_case = RATION__V1__REPLY__BODY_METRIC;
+		message->metric = &room->metric;
+		wire_set_metric(&reply->metric, &room->metric);
+		return 0;
+	case REPLY_PONG:
+		message->body_case = RATION__V1__REPLY__BODY_PONG;
+		message->pong = &room->pong;
+		ration__v1__pong__init(&room->pong);
+		return 0;
+	case REPLY_GOODBYE:
+		message->body_case = RATION__V1__REPLY__BODY_GOODBYE;
+		message->goodbye = &room->goodbye;
+		ration__v1__goodbye__init(&room->goodbye);
+		room->goodbye.code = reply->goodbye.code;
+		room->goodbye.text = wire_bytes(reply->goodbye.text);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int reply_encode(struct arena *arena, const struct reply *reply, const uint8_t **ret_bytes,
+		 size_t *ret_len)
+{
+	Ration__V1__Reply message = RATION__V1__REPLY__INIT;
+	struct reply_room room;
+	message.id = reply->id;
+	int r = encode_body(arena, reply, &message, &room);
+	if (r < 0) {
+		return r;
+	}
+	return wire_pack(arena, &message.base, ret_bytes, ret_len);
+}

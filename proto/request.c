@@ -1,0 +1,266 @@
+#include "proto/message.h"
+
+#include <errno.h>
+
+#include "proto/wire.h"
+
+/* ---- from bytes ---- */
+
+static struct hello decode_hello(const Ration__V1__Hello *hello)
+{
+	return (struct hello){
+		.version = hello->version,
+		.session = wire_text(hello->session),
+		.lifetime_ms = hello->lifetime_ms,
+		.next_batch = hello->next_batch,
+		.agent = wire_text(hello->agent),
+	};
+}
+
+static int decode_intern(struct arena *arena, const Ration__V1__Intern *intern,
+			 struct intern *ret_intern)
+{
+	ret_intern->first_handle = intern->first_handle;
+	ret_intern->n_paths = intern->n_paths;
+	return wire_texts(arena, intern->n_paths, intern->paths, &ret_intern->paths);
+}
+
+/* No copy and no work per entry: these are the arrays protobuf-c decoded into. */
+static struct add decode_add(const Ration__V1__Add *add)
+{
+	return (struct add){
+		.batch = add->batch,
+		.n_handles = add->n_handles,
+		.n_deltas = add->n_deltas,
+		.handles = add->handles,
+		.deltas = add->deltas,
+	};
+}
+
+static int decode_get(struct arena *arena, const Ration__V1__Get *get, struct get *ret_get)
+{
+	ret_get->consistency = (enum consistency)get->consistency;
+	ret_get->n_paths = get->n_paths;
+	return wire_texts(arena, get->n_paths, get->paths, &ret_get->paths);
+}
+
+static struct walk decode_walk(const Ration__V1__Walk *walk)
+{
+	return (struct walk){
+		.root = wire_text(walk->root),
+		.depth = walk->depth,
+		.consistency = (enum consistency)walk->consistency,
+		.limit = walk->limit,
+		.cursor = wire_text(walk->cursor),
+	};
+}
+
+static struct metric decode_metric_set(const Ration__V1__MetricSet *set)
+{
+	return set->metric ? wire_metric(set->metric) : (struct metric){ .name = text_of("") };
+}
+
+static int decode_body(struct arena *arena, const Ration__V1__Request *message,
+		       struct request *request)
+{
+	switch (message->body_case) {
+	case RATION__V1__REQUEST__BODY_HELLO:
+		request->type = REQUEST_HELLO;
+		request->hello = decode_hello(message->hello);
+		return 0;
+	case RATION__V1__REQUEST__BODY_INTERN:
+		request->type = REQUEST_INTERN;
+		return decode_intern(arena, message->intern, &request->intern);
+	case RATION__V1__REQUEST__BODY_ADD:
+		request->type = REQUEST_ADD;
+		request->add = decode_add(message->add);
+		return 0;
+	case RATION__V1__REQUEST__BODY_GET:
+		request->type = REQUEST_GET;
+		return decode_get(arena, message->get, &request->get);
+	case RATION__V1__REQUEST__BODY_WALK:
+		request->type = REQUEST_WALK;
+		request->walk = decode_walk(message->walk);
+		return 0;
+	case RATION__V1__REQUEST__BODY_FLUSH:
+		request->type = REQUEST_FLUSH;
+		return 0;
+	case RATION__V1__REQUEST__BODY_STATUS:
+		request->type = REQUEST_STATUS;
+		return 0;
+	case RATION__V1__REQUEST__BODY_METRIC_SET:
+		request->type = REQUEST_METRIC_SET;
+		request->metric_set = decode_metric_set(message->metric_set);
+		return 0;
+	case RATION__V1__REQUEST__BODY_METRIC_GET:
+		request->type = REQUEST_METRIC_GET;
+		request->metric_get = wire_text(message->metric_get->name);
+		return 0;
+	case RATION__V1__REQUEST__BODY_PING:
+		request->type = REQUEST_PING;
+		return 0;
+	case RATION__V1__REQUEST__BODY__NOT_SET:
+	default:
+		request->type = REQUEST_NONE;
+		return 0;
+	}
+}
+
+int request_decode(struct arena *arena, const uint8_t *bytes, size_t len,
+		   struct request *ret_request)
+{
+	ProtobufCMessage *message;
+	int r = wire_unpack(arena, &ration__v1__request__descriptor, bytes, len, &message);
+	if (r < 0) {
+		return r;
+	}
+	const Ration__V1__Request *wire = (const Ration__V1__Request *)message;
+
+	struct request request = { .id = wire->id };
+	r = decode_body(arena, wire, &request);
+	if (r < 0) {
+		return r;
+	}
+	*ret_request = request;
+	return 0;
+}
+
+/* ---- to bytes ---- */
+
+/* Room for the body of a request while it is packed. */
+union request_body {
+	Ration__V1__Hello hello;
+	Ration__V1__Intern intern;
+	Ration__V1__Add add;
+	Ration__V1__Get get;
+	Ration__V1__Walk walk;
+	Ration__V1__Flush flush;
+	Ration__V1__StatusQuery status;
+	Ration__V1__MetricSet metric_set;
+	Ration__V1__MetricQuery metric_get;
+	Ration__V1__Ping ping;
+};
+
+static void encode_hello(const struct hello *hello, Ration__V1__Hello *ret_hello)
+{
+	ration__v1__hello__init(ret_hello);
+	ret_hello->version = hello->version;
+	ret_hello->session = wire_bytes(hello->session);
+	ret_hello->lifetime_ms = hello->lifetime_ms;
+	ret_hello->next_batch = hello->next_batch;
+	ret_hello->agent = wire_bytes(hello->agent);
+}
+
+static int encode_intern(struct arena *arena, const struct intern *intern,
+			 Ration__V1__Intern *ret_intern)
+{
+	ration__v1__intern__init(ret_intern);
+	ret_intern->first_handle = intern->first_handle;
+	ret_intern->n_paths = intern->n_paths;
+	return wire_strings(arena, intern->n_paths, intern->paths, &ret_intern->paths);
+}
+
+static void encode_add(const struct add *add, Ration__V1__Add *ret_add)
+{
+	ration__v1__add__init(ret_add);
+	ret_add->batch = add->batch;
+	ret_add->n_handles = add->n_handles;
+	ret_add->handles = (uint32_t *)(uintptr_t)add->handles;
+	ret_add->n_deltas = add->n_deltas;
+	ret_add->deltas = (int64_t *)(uintptr_t)add->deltas;
+}
+
+static int encode_get(struct arena *arena, const struct get *get, Ration__V1__Get *ret_get)
+{
+	ration__v1__get__init(ret_get);
+	ret_get->consistency = (Ration__V1__Consistency)get->consistency;
+	ret_get->n_paths = get->n_paths;
+	return wire_strings(arena, get->n_paths, get->paths, &ret_get->paths);
+}
+
+static void encode_walk(const struct walk *walk, Ration__V1__Walk *ret_walk)
+{
+	ration__v1__walk__init(ret_walk);
+	ret_walk->root = wire_bytes(walk->root);
+	ret_walk->depth = walk->depth;
+	ret_walk->consistency = (Ration__V1__Consistency)walk->consistency;
+	ret_walk->limit = walk->limit;
+	ret_walk->cursor = wire_bytes(walk->cursor);
+}
+
+/* Fill `message`, whose body is `body` and may refer to `metric` and into the arena. */
+static int encode_body(struct arena *arena, const struct request *request,
+		       Ration__V1__Request *message, union request_body *body,
+		       Ration__V1__Metric *metric)
+{
+	switch (request->type) {
+	case REQUEST_NONE:
+		return 0;
+	case REQUEST_HELLO:
+		message->body_case = RATION__V1__REQUEST__BODY_HELLO;
+		message->hello = &body->hello;
+		encode_hello(&request->hello, &body->hello);
+		return 0;
+	case REQUEST_INTERN:
+		message->body_case = RATION__V1__REQUEST__BODY_INTERN;
+		message->intern = &body->intern;
+		return encode_intern(arena, &request->intern, &body->intern);
+	case REQUEST_ADD:
+		message->body_case = RATION__V1__REQUEST__BODY_ADD;
+		message->add = &body->add;
+		encode_add(&request->add, &body->add);
+		return 0;
+	case REQUEST_GET:
+		message->body_case = RATION__V1__REQUEST__BODY_GET;
+		message->get = &body->get;
+		return encode_get(arena, &request->get, &body->get);
+	case REQUEST_WALK:
+		message->body_case = RATION__V1__REQUEST__BODY_WALK;
+		message->walk = &body->walk;
+		encode_walk(&request->walk, &body->walk);
+		return 0;
+	case REQUEST_FLUSH:
+		message->body_case = RATION__V1__REQUEST__BODY_FLUSH;
+		message->flush = &body->flush;
+		ration__v1__flush__init(&body->flush);
+		return 0;
+	case REQUEST_STATUS:
+		message->body_case = RATION__V1__REQUEST__BODY_STATUS;
+		message->status = &body->status;
+		ration__v1__status_query__init(&body->status);
+		return 0;
+	case REQUEST_METRIC_SET:
+		message->body_case = RATION__V1__REQUEST__BODY_METRIC_SET;
+		message->metric_set = &body->metric_set;
+		ration__v1__metric_set__init(&body->metric_set);
+		wire_set_metric(&request->metric_set, metric);
+		body->metric_set.metric = metric;
+		return 0;
+	case REQUEST_METRIC_GET:
+		message->body_case = RATION__V1__REQUEST__BODY_METRIC_GET;
+		message->metric_get = &body->metric_get;
+		ration__v1__metric_query__init(&body->metric_get);
+		body->metric_get.name = wire_bytes(request->metric_get);
+		return 0;
+	case REQUEST_PING:
+		message->body_case = RATION__V1__REQUEST__BODY_PING;
+		message->ping = &body->ping;
+		ration__v1__ping__init(&body->ping);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int request_encode(struct arena *arena, const struct request *request, const uint8_t **ret_bytes,
+		   size_t *ret_len)
+{
+	Ration__V1__Request message = RATION__V1__REQUEST__INIT;
+	union request_body body;
+	Ration__V1__Metric metric;
+	message.id = request->id;
+	int r = encode_body(arena, request, &message, &body, &metric);
+	if (r < 0) {
+		return r;
+	}
+	return wire_pack(arena, &message.base, ret_bytes, ret_len);
+}

@@ -19,6 +19,7 @@
  */
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -142,9 +143,12 @@ struct name *registry_next(const struct registry_walk *walk, struct name *name);
 
 void registry_save(struct name *name, struct registry_cursor *ret_cursor);
 
+/* Could it have come from registry_save? Nothing is looked up. */
+bool registry_cursor_valid(const struct registry_cursor *cursor);
+
 /*
  * The name that comes after the saved one, whether that and its ancestors are still there or not. One look-up if it is; else
- * the siblings of the first that is gone are scanned once. A cursor of any contents is safe; the answer to a forged one is some
- * name of the walk or NULL.
+ * the siblings of the topmost that is gone are scanned once. If the walk's root is no longer the one it began with: NULL, the
+ * end. A cursor of any contents is safe; the answer to a forged one is some name of the walk or NULL.
  */
 struct name *registry_resume(const struct registry_walk *walk, const struct registry_cursor *cursor);

@@ -9,9 +9,15 @@
  */
 static size_t decode(const unsigned char *bytes, size_t left, uint32_t *ret_character)
 {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* shorter forms exist for what is below */
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800,
+					  0x10000 }; /* shorter forms exist for what is below */
 	unsigned char lead = bytes[0];
-	size_t len = lead < 0x80 ? 1 : lead < 0xc0 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : 0;
+	size_t len = lead < 0x80   ? 1
+		     : lead < 0xc0 ? 0
+		     : lead < 0xe0 ? 2
+		     : lead < 0xf0 ? 3
+		     : lead < 0xf8 ? 4
+				   : 0;
 	uint32_t character;
 
 	if (len == 0 || len > left) {
@@ -24,7 +30,8 @@ static size_t decode(const unsigned char *bytes, size_t left, uint32_t *ret_char
 		}
 		character = character << 6 | (bytes[i] & 0x3f);
 	}
-	if (character < least[len] || character > 0x10ffff || (character >= 0xd800 && character <= 0xdfff)) {
+	if (character < least[len] || character > 0x10ffff ||
+	    (character >= 0xd800 && character <= 0xdfff)) {
 		return 0;
 	}
 	*ret_character = character;
@@ -171,7 +178,8 @@ enum path_error path_check_segment(const char *segment, size_t len, size_t *ret_
 
 const char *path_error_text(enum path_error error)
 {
-	static_assert(PATH_MAX_BYTES == 512 && PATH_MAX_SEGMENTS == 16 && PATH_MAX_SEGMENT == 128, "the texts say so");
+	static_assert(PATH_MAX_BYTES == 512 && PATH_MAX_SEGMENTS == 16 && PATH_MAX_SEGMENT == 128,
+		      "the texts say so");
 
 	switch (error) {
 	case PATH_OK:
@@ -198,8 +206,8 @@ const char *path_error_text(enum path_error error)
 	return "unknown fault";
 }
 
-enum path_error path_child(char buffer[PATH_MAX_BYTES], const char *parent, size_t parent_len, const char *segment,
-			   size_t segment_len, size_t *ret_len)
+enum path_error path_child(char buffer[PATH_MAX_BYTES], const char *parent, size_t parent_len,
+			   const char *segment, size_t segment_len, size_t *ret_len)
 {
 	size_t joint = parent_len > 0 ? 1 : 0;
 
@@ -235,7 +243,8 @@ unsigned path_depth(const char *path, size_t len)
 	return depth;
 }
 
-bool path_segment(const char *path, size_t len, size_t *at, const char **ret_segment, size_t *ret_len)
+bool path_segment(const char *path, size_t len, size_t *at, const char **ret_segment,
+		  size_t *ret_len)
 {
 	size_t start = *at > 0 ? *at + 1 : 0;
 	const char *slash;

@@ -28,8 +28,8 @@ enum path_error {
 	PATH_E_SEGMENT_TOO_LONG, /* at the first byte beyond PATH_MAX_SEGMENT */
 	PATH_E_UTF8,		 /* at the first byte of the malformed sequence */
 	PATH_E_CONTROL,		 /* at the control character */
-	PATH_E_BLANKS,		 /* at the leading blank, or else at the last of the trailing ones */
-	PATH_E_RESERVED,	 /* at the segment */
+	PATH_E_BLANKS,	 /* at the leading blank, or else at the last of the trailing ones */
+	PATH_E_RESERVED, /* at the segment */
 };
 
 /*
@@ -49,8 +49,8 @@ const char *path_error_text(enum path_error error);
  * `parent`/`segment` into buffer: its length into *ret_len, not terminated. Both parts must be valid already; what can still
  * be wrong is PATH_E_TOO_LONG or PATH_E_TOO_DEEP, and then nothing was written. A parent of length 0 gives the segment alone.
  */
-enum path_error path_child(char buffer[PATH_MAX_BYTES], const char *parent, size_t parent_len, const char *segment,
-			   size_t segment_len, size_t *ret_len);
+enum path_error path_child(char buffer[PATH_MAX_BYTES], const char *parent, size_t parent_len,
+			   const char *segment, size_t segment_len, size_t *ret_len);
 
 /* ---- taking valid paths apart ---- */
 
@@ -64,4 +64,5 @@ unsigned path_depth(const char *path, size_t len);
  * The segments one by one: start with *at = 0. False when there is none left; else [*ret_segment, *ret_len) is the next one,
  * and *at the length of the prefix that ends with it, a path itself.
  */
-bool path_segment(const char *path, size_t len, size_t *at, const char **ret_segment, size_t *ret_len);
+bool path_segment(const char *path, size_t len, size_t *at, const char **ret_segment,
+		  size_t *ret_len);

@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdalign.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +16,11 @@
 
 #define REGISTRY_MAX_NAMES (1u << 26)
 #define REGISTRY_FIRST_BUCKETS 1024ul
+/*
+ * Names per bucket at which the table is doubled. At a million names 1 makes look-ups a sixth faster (440 to 520 ns, all of it cache
+ * misses) and takes 8 more bytes a name (129 to 121).
+ */
+#define REGISTRY_LOAD 2ul
 
 /*
  * How a name is published. Its fields and its parent are fixed, then it is put in front of its parent's children (release
@@ -42,7 +47,14 @@ struct registry {
 	int64_t last_born;
 	uint32_t next_id; /* ids from here on were never used */
 	uint32_t n_free_ids;
-	uint32_t *free_ids; /* a stack with room for all; the pages of it that aren't used take no memory */
+	uint32_t *
+		free_ids; /* a stack with room for all; the pages of it that aren't used take no memory */
+
+	/* The table's size as last asked for, and the thread that sees to it. */
+	unsigned long n_buckets, max_buckets;
+	pthread_t grower;
+	bool grower_started; /* and not yet joined */
+	_Atomic(bool) grower_done;
 };
 
 DEFINE_CLEANUP(struct registry *, registry_free);
@@ -50,13 +62,9 @@ DEFINE_CLEANUP(struct registry *, registry_free);
 int registry_new(struct registry **ret_registry, uint32_t max_names, uint64_t seed)
 {
 	_cleanup_(registry_freep) struct registry *registry = NULL;
-	unsigned long max_buckets = REGISTRY_FIRST_BUCKETS;
 
 	if (max_names == 0 || max_names > REGISTRY_MAX_NAMES) {
 		return -EINVAL;
-	}
-	while (max_buckets < max_names) {
-		max_buckets *= 2;
 	}
 	registry = aligned_alloc(alignof(struct registry), sizeof(*registry));
 	if (!registry) {
@@ -64,14 +72,21 @@ int registry_new(struct registry **ret_registry, uint32_t max_names, uint64_t se
 	}
 	*registry = (struct registry){
 		/* The second half is made from the first: 64 unknown bits are enough against guessing from outside. */
-		.key = {seed, (seed ^ UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9)},
+		.key = { seed,
+			 (seed ^ UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9) },
 		.max_names = max_names,
 		.last_born = INT64_MIN,
 		.mutex = PTHREAD_MUTEX_INITIALIZER,
+		.n_buckets = REGISTRY_FIRST_BUCKETS,
+		.max_buckets = REGISTRY_FIRST_BUCKETS,
 	};
+	while (registry->max_buckets * REGISTRY_LOAD < max_names) {
+		registry->max_buckets *= 2;
+	}
 	registry->free_ids = malloc(max_names * sizeof(*registry->free_ids));
-	registry->table = cds_lfht_new_flavor(REGISTRY_FIRST_BUCKETS, REGISTRY_FIRST_BUCKETS, max_buckets,
-					      CDS_LFHT_AUTO_RESIZE | CDS_LFHT_ACCOUNTING, &urcu_memb_flavor, NULL);
+	registry->table = cds_lfht_new_flavor(REGISTRY_FIRST_BUCKETS, REGISTRY_FIRST_BUCKETS,
+					      registry->max_buckets,
+					      /* flags= */ 0, &urcu_memb_flavor, NULL);
 	if (!registry->free_ids || !registry->table) {
 		return -ENOMEM;
 	}
@@ -127,7 +142,7 @@ static int matches(struct cds_lfht_node *node, const void *key_pointer)
 
 struct name *registry_find(struct registry *registry, const char *path, size_t len)
 {
-	const struct key key = {path, len};
+	const struct key key = { path, len };
 	struct cds_lfht_node *node;
 	struct cds_lfht_iter iter;
 
@@ -139,6 +154,56 @@ struct name *registry_find(struct registry *registry, const char *path, size_t l
 	RATION_HOOK();
 	node = cds_lfht_iter_get_node(&iter);
 	return node ? name_of(node) : NULL;
+}
+
+/*
+ * The table is doubled by a thread of its own, as that takes tens of milliseconds when it is large, and whoever creates a name is
+ * not to wait for it; until it is done chains are longer. cds_lfht's own CDS_LFHT_AUTO_RESIZE lets the load rise to 8 before it
+ * acts (look-ups took three times as long at a million names), or else, without its accounting, makes the table as large as it may
+ * get at the first few collisions.
+ */
+static void *grow(void *registry_pointer)
+{
+	struct registry *registry = registry_pointer;
+
+	grace_register();
+	cds_lfht_resize(registry->table, registry->n_buckets);
+	grace_unregister();
+	/* Release; partner: the acquire in table_grow, which may then change n_buckets. */
+	atomic_store_explicit(&registry->grower_done, true, memory_order_release);
+	return NULL;
+}
+
+static void table_settle(struct registry *registry)
+{
+	if (registry->grower_started) {
+		(void)pthread_join(registry->grower, NULL);
+		registry->grower_started = false;
+	}
+}
+
+/* Called with each creation. If no thread can be had the table stays as it is; the next creation tries again. */
+static void table_grow(struct registry *registry)
+{
+	sigset_t all, before;
+
+	if (registry_count(registry) <= registry->n_buckets * REGISTRY_LOAD ||
+	    registry->n_buckets >= registry->max_buckets ||
+	    (registry->grower_started &&
+	     !atomic_load_explicit(&registry->grower_done, memory_order_acquire))) {
+		return;
+	}
+	table_settle(registry);
+	atomic_store_explicit(&registry->grower_done, false, memory_order_relaxed);
+	registry->n_buckets *= 2;
+	/* Signals are the business of other threads; threads that the resize starts inherit the mask. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	registry->grower_started = pthread_create(&registry->grower, NULL, grow, registry) == 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!registry->grower_started) {
+		registry->n_buckets /= 2;
+	}
 }
 
 /* ---- lists of children ---- */
@@ -185,15 +250,17 @@ static void children_take(struct registry *registry, struct name *name)
 	}
 	RATION_HOOK();
 	/* Release, though `next` was published long ago: the walker that gets it from here has perhaps never met that store. */
-	atomic_store_explicit(previous ? &previous->next_sibling : children_head(registry, name->parent), next,
-			      memory_order_release);
+	atomic_store_explicit(previous ? &previous->next_sibling
+				       : children_head(registry, name->parent),
+			      next, memory_order_release);
 }
 
 /* ---- creation ---- */
 
 static uint32_t id_take(struct registry *registry)
 {
-	return registry->n_free_ids > 0 ? registry->free_ids[--registry->n_free_ids] : registry->next_id++;
+	return registry->n_free_ids > 0 ? registry->free_ids[--registry->n_free_ids]
+					: registry->next_id++;
 }
 
 static void id_give(struct registry *registry, uint32_t id)
@@ -250,14 +317,15 @@ static void chain_discard(struct registry *registry, struct name **chain, size_t
 {
 	while (n-- > 0) {
 		if (with_ids) {
-			id_give(registry, chain[n]->id); /* last taken first, so that the stack is as before */
+			id_give(registry,
+				chain[n]->id); /* last taken first, so that the stack is as before */
 		}
 		free(chain[n]);
 	}
 }
 
-static int chain_make(struct registry *registry, struct name *parent, const char *path, const size_t *missing,
-		      size_t n, struct name **chain)
+static int chain_make(struct registry *registry, struct name *parent, const char *path,
+		      const size_t *missing, size_t n, struct name **chain)
 {
 	for (size_t i = 0; i < n; i++) {
 		chain[i] = name_new(parent, path, missing[n - 1 - i]);
@@ -281,8 +349,8 @@ static void publish(struct registry *registry, struct name *name)
 	cds_lfht_add(registry->table, hash(registry, name->path, name->len), &name->node);
 }
 
-int registry_create(struct registry *registry, const char *path, size_t len, int64_t now, registry_prepare prepare,
-		    void *ctx, struct name **ret_name)
+int registry_create(struct registry *registry, const char *path, size_t len, int64_t now,
+		    registry_prepare prepare, void *ctx, struct name **ret_name)
 {
 	struct name *chain[PATH_MAX_SEGMENTS];
 	size_t missing[PATH_MAX_SEGMENTS];
@@ -318,6 +386,7 @@ int registry_create(struct registry *registry, const char *path, size_t len, int
 		RATION_HOOK();
 	}
 	grace_leave();
+	table_grow(registry);
 	*ret_name = chain[n - 1];
 	return 0;
 }
@@ -361,6 +430,7 @@ struct registry *registry_free(struct registry *registry)
 		return NULL;
 	}
 	if (registry->table) {
+		table_settle(registry);
 		release_all(registry);
 		(void)cds_lfht_destroy(registry->table, NULL);
 	}
@@ -372,7 +442,8 @@ struct registry *registry_free(struct registry *registry)
 
 /* ---- walks ---- */
 
-void registry_walk_init(struct registry_walk *walk, struct registry *registry, struct name *root, uint32_t depth)
+void registry_walk_init(struct registry_walk *walk, struct registry *registry, struct name *root,
+			uint32_t depth)
 {
 	uint32_t above = root ? root->depth : 0;
 
@@ -406,7 +477,8 @@ static struct name *next_beside(const struct registry_walk *walk, struct name *n
 
 struct name *registry_next(const struct registry_walk *walk, struct name *name)
 {
-	struct name *child = name->depth < walk->max_depth ? children_first(walk->registry, name) : NULL;
+	struct name *child =
+		name->depth < walk->max_depth ? children_first(walk->registry, name) : NULL;
 
 	return child ? child : next_beside(walk, name);
 }
@@ -423,12 +495,14 @@ void registry_save(struct name *name, struct registry_cursor *ret_cursor)
 
 bool registry_cursor_valid(const struct registry_cursor *cursor)
 {
-	return cursor->len > 0 && cursor->len <= PATH_MAX_BYTES && cursor->depth <= PATH_MAX_SEGMENTS &&
+	return cursor->len > 0 && cursor->len <= PATH_MAX_BYTES &&
+	       cursor->depth <= PATH_MAX_SEGMENTS &&
 	       path_depth(cursor->path, cursor->len) == cursor->depth;
 }
 
 /* The deepest name of the saved chain that is still there; its depth, or 0, into *ret_depth. */
-static struct name *find_survivor(struct registry *registry, const struct registry_cursor *cursor, uint32_t *ret_depth)
+static struct name *find_survivor(struct registry *registry, const struct registry_cursor *cursor,
+				  uint32_t *ret_depth)
 {
 	size_t len = cursor->len;
 

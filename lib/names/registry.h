@@ -44,16 +44,18 @@ struct name {
 	struct name *parent; /* NULL: a metric */
 	/* Written under the mutex, read by walkers: newest child first, next has the smaller `born`. */
 	_Atomic(struct name *) first_child;
-	_Atomic(struct name *) next_sibling; /* stays as it was when the name is unlinked, so that a walker on it gets on */
-	struct name *previous_sibling;	     /* under the mutex only */
-	int64_t born;			     /* unique and increasing in this registry; nanoseconds if the clock allows it */
+	_Atomic(struct name *)
+		next_sibling; /* stays as it was when the name is unlinked, so that a walker on it gets on */
+	struct name *previous_sibling; /* under the mutex only */
+	int64_t born; /* unique and increasing in this registry; nanoseconds if the clock allows it */
 	uint32_t id;
 	uint16_t len;
 	uint8_t depth; /* segments: 1 for a metric */
 	char path[];   /* not terminated */
 };
 
-static_assert(offsetof(struct name, path) + 30 <= 104, "a name with a path of 30 bytes fits a 112-byte malloc chunk");
+static_assert(offsetof(struct name, path) + 30 <= 104,
+	      "a name with a path of 30 bytes fits a 112-byte malloc chunk");
 
 /*
  * max_names: how many names there can be at once, each node of a path counting, 1 .. 2^26; ids are below it. seed: keys
@@ -96,8 +98,8 @@ typedef int (*registry_prepare)(void *ctx, struct name *const *names, size_t n_n
  * REGISTRY_E_FULL, -ENOMEM, or what `prepare` (may be NULL) said. `now` in nanoseconds may step back; births still increase.
  * Ids freed last are used first.
  */
-int registry_create(struct registry *registry, const char *path, size_t len, int64_t now, registry_prepare prepare,
-		    void *ctx, struct name **ret_name);
+int registry_create(struct registry *registry, const char *path, size_t len, int64_t now,
+		    registry_prepare prepare, void *ctx, struct name **ret_name);
 
 /*
  * Take a leaf out: no look-up or walk that begins later meets it, and its path may be made anew, with another id. It stays
@@ -135,7 +137,8 @@ struct registry_cursor {
 };
 
 /* `depth`: levels below the root to go down, 0 the root alone, UINT32_MAX all. Metrics are one level below "all metrics". */
-void registry_walk_init(struct registry_walk *walk, struct registry *registry, struct name *root, uint32_t depth);
+void registry_walk_init(struct registry_walk *walk, struct registry *registry, struct name *root,
+			uint32_t depth);
 
 /* NULL at the end. */
 struct name *registry_first(const struct registry_walk *walk);
@@ -151,4 +154,5 @@ bool registry_cursor_valid(const struct registry_cursor *cursor);
  * the siblings of the topmost that is gone are scanned once. If the walk's root is no longer the one it began with: NULL, the
  * end. A cursor of any contents is safe; the answer to a forged one is some name of the walk or NULL.
  */
-struct name *registry_resume(const struct registry_walk *walk, const struct registry_cursor *cursor);
+struct name *registry_resume(const struct registry_walk *walk,
+			     const struct registry_cursor *cursor);

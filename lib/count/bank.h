@@ -1,0 +1,97 @@
+#pragma once
+/*
+ * bank: all slots of one owner by counter id, and which of them hold something back.
+ *
+ * Slots come in chunks of BANK_CHUNK, made when the owner first touches one of their ids; an owner that never sees a counter
+ * spends nothing on it but address space. A slot never moves and is never freed before the bank.
+ *
+ * Dirty marks: one bit per id, set by the owner after it held something back, taken by a flusher:
+ *
+ *	owner				flusher
+ *	slot_add(slot, ...)		bank_take(bank)		every bank: bits taken, kept aside
+ *	bank_mark(bank, id)		fence_heavy()		once
+ *					bank_visit(bank, ...)	every bank: reads the slots whose bits it took
+ *
+ * The owner tests a bit before it sets it, so that in the steady state it only reads a line that nobody writes. Why no mark is
+ * lost: bank_mark's light fence stands between the store to the slot and the test, the flusher's heavy fence between the taking and
+ * its reads. If the owner found its bit set, it tested before the flusher took it or the flusher has yet to come; in the first case the
+ * heavy fence falls after the test, hence after the store to the slot, and the visit finds the growth.
+ *
+ * To find the few set bits among many ids the marks have a second level, one bit per word of the first. Its bit is set after the
+ * word's, and taken before it, all sequentially consistent: an owner that still finds the upper bit set set its lower one
+ * before the flusher looked there. (This needs the single owner: a second one could rely on a lower bit whose upper bit is yet to come.)
+ *
+ * ids: below the bank's max_ids, which the caller checks.
+ *
+ *		| touch, mark | slot | take, visit
+ * touch, mark	|      X      |  -   |      -
+ * slot		|      -      |  -   |      -
+ * take, visit	|      -      |  -   |      X		(X = one thread at a time: the owner; the flusher)
+ */
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/hook.h"
+#include "lib/count/fence.h"
+#include "lib/count/slot.h"
+
+#define BANK_CHUNK_BITS 8
+#define BANK_CHUNK (1u << BANK_CHUNK_BITS)
+#define BANK_MAX_IDS (1u << 26)
+
+struct bank {
+	/* Set by bank_init, read by all. */
+	_Atomic(struct slot *) *chunks; /* by id / BANK_CHUNK; NULL until touched */
+	_Atomic(uint64_t) *dirty;	/* by id: bits the owner sets */
+	_Atomic(uint64_t) *upper;	/* by id / 64: words of `dirty` with a bit set */
+	uint64_t *taken;		/* the flusher's: bits taken and not yet visited, laid out as `dirty` */
+	uint64_t *taken_upper;		/* words of `taken` with a bit set, laid out as `upper` */
+	void *memory;			/* all five, committed by the kernel page by page where touched */
+	size_t size;
+	uint32_t max_ids;
+
+	/* Written by the owner when it enters new ground, read by the flusher. */
+	_Alignas(64) _Atomic(uint32_t) n_ids; /* no id at or above it was ever touched */
+	_Atomic(uint32_t) n_chunks;	      /* for whoever asks how much memory is used */
+};
+
+/* max_ids: 1..BANK_MAX_IDS. -ENOMEM, -EINVAL. */
+int bank_init(struct bank *bank, uint32_t max_ids);
+/* No thread uses the bank. Does nothing for a bank that is all zero. */
+void bank_deinit(struct bank *bank);
+
+/* The owner: its slot of this id, made if need be; NULL: no memory. */
+struct slot *bank_touch(struct bank *bank, uint32_t id);
+
+/* Anyone: the slot if it was ever touched, NULL otherwise. */
+static inline struct slot *bank_slot(const struct bank *bank, uint32_t id)
+{
+	/* Acquire: pairs with the release in bank_touch, so that a new chunk is seen zeroed. */
+	struct slot *chunk = atomic_load_explicit(&bank->chunks[id >> BANK_CHUNK_BITS], memory_order_acquire);
+
+	return chunk != NULL ? &chunk[id & (BANK_CHUNK - 1)] : NULL;
+}
+
+/* The bit is clear: set it, and its upper one. */
+void bank_mark_new(struct bank *bank, uint32_t id);
+
+/* The owner, after it has added to a slot it touched: something is held back there. Contains the light fence. */
+static inline void bank_mark(struct bank *bank, uint32_t id)
+{
+	/* Pairs with the fence_heavy between bank_take and bank_visit. */
+	fence_light();
+	RATION_HOOK();
+	if (__builtin_expect(
+		    (atomic_load_explicit(&bank->dirty[id / 64], memory_order_relaxed) >> (id % 64) & 1) == 0, 0)) {
+		bank_mark_new(bank, id);
+	}
+	RATION_HOOK();
+}
+
+/* The flusher, step 1: takes the marks. What was taken before and not visited stays taken. */
+void bank_take(struct bank *bank);
+
+/* The flusher, step 3, after fence_heavy: calls `visit` for every slot whose mark was taken. Returns how many. */
+typedef void (*bank_visit_fn)(void *ctx, uint32_t id, struct slot *slot);
+size_t bank_visit(struct bank *bank, bank_visit_fn visit, void *ctx);

@@ -21,13 +21,13 @@
 #define _cleanup_close_ _cleanup_(cleanup_close)
 
 /* Defines x_freep(), for _cleanup_(x_freep), from a destructor x_free() that takes NULL. */
-#define DEFINE_CLEANUP(type, function)                                                             \
-	static inline void function##p(type *object)                                               \
-	{                                                                                          \
-		if (*object != NULL) {                                                             \
-			(void)function(*object);                                                   \
-		}                                                                                  \
-	}                                                                                          \
+#define DEFINE_CLEANUP(type, function)               \
+	static inline void function##p(type *object) \
+	{                                            \
+		if (*object != NULL) {               \
+			(void)function(*object);     \
+		}                                    \
+	}                                            \
 	_Static_assert(1, "a semicolon may follow")
 
 static inline void cleanup_free(void *pointer)

@@ -21,7 +21,11 @@ static struct arena_block *block_new(struct arena *arena, size_t at_least)
 	if (size < at_least) {
 		size = at_least;
 	}
-	struct arena_block *block = malloc(sizeof(*block) + size);
+	size_t whole;
+	if (__builtin_add_overflow(sizeof(struct arena_block), size, &whole)) {
+		return NULL;
+	}
+	struct arena_block *block = malloc(whole);
 	if (!block) {
 		return NULL;
 	}

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define ARENA_BLOCK_MIN ((size_t)16 << 10) /* bytes; blocks double from here, ... */
-#define ARENA_BLOCK_MAX                                                                            \
+#define ARENA_BLOCK_MAX \
 	((size_t)1 << 20) /* ... to here; a larger request gets a block of its own size */
 #define ARENA_KEEP ((size_t)256 << 10) /* the largest block kept over a reset */
 
@@ -27,9 +27,9 @@ struct arena {
 		limit; /* bytes handed out since the last reset (rounded up for alignment), and their ceiling */
 };
 
-#define ARENA_INIT(limit_)                                                                         \
-	{                                                                                          \
-		.limit = (limit_)                                                                  \
+#define ARENA_INIT(limit_)        \
+	{                         \
+		.limit = (limit_) \
 	}
 
 /* Aligned for any type, not cleared; NULL if there is no memory or the limit would be passed. Size 0 counts as 1. */

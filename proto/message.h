@@ -35,7 +35,13 @@
  * MESSAGE_MAX_ITEMS, packed or not, always fit.
  */
 #define MESSAGE_ARENA_LIMIT ((size_t)32 << 20)
-#define MESSAGE_MAX_ITEMS 65536u
+
+/*
+ * The most items (paths, entries) the daemon takes in one request. An answer that has something to say about each of
+ * them fits a frame as long as it says it in MESSAGE_MAX_ITEM_TEXT bytes.
+ */
+#define MESSAGE_MAX_ITEMS 16384u
+#define MESSAGE_MAX_ITEM_TEXT 48u
 
 /* google.rpc.Code, those in use. */
 enum code {

@@ -9,7 +9,7 @@
 static_assert(MESSAGE_MAX_FRAME <= FRAME_MAX_LENGTH,
 	      "a frame's prefix can say the length of the largest message");
 
-/* What protobuf-c allocates through. It reports a failed allocation and a bad message alike, so this remembers which it was. */
+/* What protobuf-c allocates through. To it a failed allocation and a bad message are the same: this remembers which. */
 struct wire_allocator {
 	struct arena *arena;
 	bool failed;

@@ -1,0 +1,171 @@
+/*
+ * bench-decode: what it costs to take a batch of adds off the wire, by thread CPU time.
+ *
+ * Decodes the same Add again and again as the daemon does (frame_find, request_decode, arena_reset) and prints
+ * nanoseconds an increment, for several sizes of batch. For comparison: a loop that does nothing but read the same
+ * varints, the least any decoder has to do. Both sum what they read, and the sums must agree with what was encoded.
+ */
+#include "proto/frame.h"
+#include "proto/message.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define MAX_ENTRIES 16384u
+#define ROUNDS 5 /* the median of these is printed */
+
+struct batch {
+	uint32_t handles[MAX_ENTRIES];
+	int64_t deltas[MAX_ENTRIES];
+	size_t n;
+	uint64_t sum; /* of handle * delta, wrapping */
+};
+
+static double thread_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static void make_batch(struct batch *batch, size_t n, uint32_t counters)
+{
+	uint64_t state = 88172645463325252u;
+	batch->n = n;
+	batch->sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		batch->handles[i] = (uint32_t)(state % counters);
+		batch->deltas[i] = 1;
+		batch->sum += batch->handles[i] * (uint64_t)batch->deltas[i];
+	}
+}
+
+static uint64_t sum_add(const struct add *add)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < add->n_handles; i++) {
+		sum += add->handles[i] * (uint64_t)add->deltas[i];
+	}
+	return sum;
+}
+
+static uint64_t decode(struct arena *arena, const uint8_t *bytes, size_t len)
+{
+	const uint8_t *message;
+	size_t message_len, used;
+	struct request request;
+	arena_reset(arena);
+	if (frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) != FRAME_OK ||
+	    request_decode(arena, message, message_len, &request) < 0) {
+		abort();
+	}
+	return sum_add(&request.add);
+}
+
+static uint64_t varint(const uint8_t **at)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+	uint8_t byte;
+	do {
+		byte = *(*at)++;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	return value;
+}
+
+/* Only for a frame as request_encode makes it: id, add { batch, handles, deltas }. */
+static uint64_t decode_bare(struct batch *room, const uint8_t *bytes)
+{
+	const uint8_t *at = bytes;
+	(void)varint(&at);		      /* frame */
+	(void)varint(&at), (void)varint(&at); /* id */
+	(void)varint(&at), (void)varint(&at); /* add */
+	(void)varint(&at), (void)varint(&at); /* batch */
+	size_t n = 0, m = 0;
+	(void)varint(&at);
+	size_t len = (size_t)varint(&at);
+	for (const uint8_t *end = at + len; at < end;) {
+		room->handles[n++] = (uint32_t)varint(&at);
+	}
+	(void)varint(&at);
+	len = (size_t)varint(&at);
+	for (const uint8_t *end = at + len; at < end;) {
+		uint64_t zigzag = varint(&at);
+		room->deltas[m++] = (int64_t)((zigzag >> 1) ^ -(zigzag & 1));
+	}
+	struct add add = {
+		.n_handles = n, .n_deltas = m, .handles = room->handles, .deltas = room->deltas
+	};
+	return sum_add(&add);
+}
+
+static void bench(size_t n, uint32_t counters)
+{
+	static struct batch batch, room;
+	make_batch(&batch, n, counters);
+	struct arena encoded = ARENA_INIT(MESSAGE_ARENA_LIMIT),
+		     arena = ARENA_INIT(MESSAGE_ARENA_LIMIT);
+	struct request request = {
+		.id = 1,
+		.type = REQUEST_ADD,
+		.add = { .batch = 1,
+			 .n_handles = n,
+			 .n_deltas = n,
+			 .handles = batch.handles,
+			 .deltas = batch.deltas },
+	};
+	const uint8_t *bytes;
+	size_t len;
+	if (request_encode(&encoded, &request, &bytes, &len) < 0) {
+		abort();
+	}
+
+	size_t repeats = 4000000 / n;
+	double whole[ROUNDS], bare[ROUNDS];
+	for (int round = 0; round < ROUNDS; round++) {
+		double start = thread_seconds();
+		for (size_t i = 0; i < repeats; i++) {
+			if (decode(&arena, bytes, len) != batch.sum) {
+				abort();
+			}
+		}
+		double middle = thread_seconds();
+		for (size_t i = 0; i < repeats; i++) {
+			if (decode_bare(&room, bytes) != batch.sum) {
+				abort();
+			}
+		}
+		whole[round] = (middle - start) / (double)(repeats * n) * 1e9;
+		bare[round] = (thread_seconds() - middle) / (double)(repeats * n) * 1e9;
+	}
+	qsort(whole, ROUNDS, sizeof(whole[0]), compare);
+	qsort(bare, ROUNDS, sizeof(bare[0]), compare);
+	printf("%7zu entries  %8u counters  %5.1f bytes/entry  decode %6.2f ns/increment  varints alone %5.2f ns\n",
+	       n, counters, (double)len / (double)n, whole[ROUNDS / 2], bare[ROUNDS / 2]);
+	arena_deinit(&encoded);
+	arena_deinit(&arena);
+}
+
+int main(void)
+{
+	bench(1, 100);
+	bench(10, 1000);
+	bench(300, 100);
+	bench(300, 1000);
+	bench(300, 1000000);
+	bench(MAX_ENTRIES, 1000000);
+	return EXIT_SUCCESS;
+}

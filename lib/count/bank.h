@@ -41,13 +41,13 @@
 #define BANK_MAX_IDS (1u << 26)
 
 struct bank {
-	/* Set by bank_init, read by all. */
+	/* Set by bank_init, read by all. What they point at is one mapping, which the kernel commits page by page where touched. */
 	_Atomic(struct slot *) *chunks; /* by id / BANK_CHUNK; NULL until touched */
 	_Atomic(uint64_t) *dirty;	/* by id: bits the owner sets */
 	_Atomic(uint64_t) *upper;	/* by id / 64: words of `dirty` with a bit set */
-	uint64_t *taken;		/* the flusher's: bits taken and not yet visited, laid out as `dirty` */
-	uint64_t *taken_upper;		/* words of `taken` with a bit set, laid out as `upper` */
-	void *memory;			/* all five, committed by the kernel page by page where touched */
+	uint64_t *taken;		/* the flusher's: as `dirty`, taken and not yet visited */
+	uint64_t *taken_upper;		/* as `upper`, of `taken` */
+	void *memory;
 	size_t size;
 	uint32_t max_ids;
 
@@ -68,7 +68,8 @@ struct slot *bank_touch(struct bank *bank, uint32_t id);
 static inline struct slot *bank_slot(const struct bank *bank, uint32_t id)
 {
 	/* Acquire: pairs with the release in bank_touch, so that a new chunk is seen zeroed. */
-	struct slot *chunk = atomic_load_explicit(&bank->chunks[id >> BANK_CHUNK_BITS], memory_order_acquire);
+	struct slot *chunk =
+		atomic_load_explicit(&bank->chunks[id >> BANK_CHUNK_BITS], memory_order_acquire);
 
 	return chunk != NULL ? &chunk[id & (BANK_CHUNK - 1)] : NULL;
 }
@@ -82,8 +83,9 @@ static inline void bank_mark(struct bank *bank, uint32_t id)
 	/* Pairs with the fence_heavy between bank_take and bank_visit. */
 	fence_light();
 	RATION_HOOK();
-	if (__builtin_expect(
-		    (atomic_load_explicit(&bank->dirty[id / 64], memory_order_relaxed) >> (id % 64) & 1) == 0, 0)) {
+	uint64_t bits = atomic_load_explicit(&bank->dirty[id / 64], memory_order_relaxed);
+
+	if (__builtin_expect((bits >> (id % 64) & 1) == 0, 0)) {
 		bank_mark_new(bank, id);
 	}
 	RATION_HOOK();

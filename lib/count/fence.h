@@ -28,7 +28,7 @@
 enum fence_mode {
 	FENCE_FULL,	  /* full fences on both sides */
 	FENCE_ASYMMETRIC, /* compiler barrier and membarrier */
-	FENCE_BROKEN,	  /* compiler barrier and nothing: for tests that show that the heavy side is needed */
+	FENCE_BROKEN,	  /* compiler barrier and nothing: to show in tests that it is needed */
 };
 
 /* Written by fence_setup and fence_force alone. Hidden: a shared library then loads it directly, not by way of its GOT. */
@@ -59,7 +59,9 @@ static inline void fence_full(void)
 /* Pairs with fence_heavy. */
 static inline void fence_light(void)
 {
-	if (__builtin_expect(atomic_load_explicit(&fence_mode, memory_order_relaxed) == FENCE_FULL, 0)) {
+	int mode = atomic_load_explicit(&fence_mode, memory_order_relaxed);
+
+	if (__builtin_expect(mode == FENCE_FULL, 0)) {
 		fence_full();
 	} else {
 		atomic_signal_fence(memory_order_seq_cst);

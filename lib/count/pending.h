@@ -32,7 +32,7 @@
 
 struct pending {
 	_Alignas(64) _Atomic(int64_t) word; /* passed on since the last reset */
-	_Atomic(int64_t) threshold;	    /* changes seldom; beside the word since both are always read together */
+	_Atomic(int64_t) threshold;	    /* seldom changed; always read with the word */
 };
 
 /* One worker's, written by its thread alone. */
@@ -64,7 +64,8 @@ static inline int64_t pending_threshold(const struct pending *pending)
 void pending_signal(struct pending *pending, struct pending_share *share);
 
 /* `magnitude` (0..2^61) more is held back. After the add and its mark. */
-static inline void pending_note(struct pending *pending, struct pending_share *share, int64_t magnitude)
+static inline void pending_note(struct pending *pending, struct pending_share *share,
+				int64_t magnitude)
 {
 	share->local += magnitude;
 	if (__builtin_expect(share->local >= PENDING_STEP, 0)) {

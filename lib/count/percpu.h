@@ -14,15 +14,16 @@
  *	page n_cpus	the shared slots, which are only ever added to atomically
  *
  * A page of a CPU that never adds is never committed. The shared page is there because a plain add and an atomic one to the same word
- * from two CPUs lose counts: whoever can't use a sequence now (aborted too often, CPU number beyond n_cpus, a thread the kernel has no
- * registration for) adds there. Without sequences all writers are atomic and spread over all pages by thread.
+ * from two CPUs lose counts: whoever can't use a sequence now (aborted too often, CPU number beyond n_cpus, a thread that is not
+ * registered) adds there. Without sequences all writers are atomic, and spread over all pages by thread.
  *
  * Dirty bits as in lib/count/bank.h, of a single level: the adder sets the counter's bit if it finds it clear, after its add and a
  * light fence; the collector takes the bits, makes a heavy fence, then visits. percpu_sweep does all three.
  *
  * Slots are not folded at a batch: `published` is moved by the collector alone.
  *
- * fork: the child's slots start at zero (MADV_WIPEONFORK); percpu_restart does the same where the kernel could not.
+ * fork: the child's blocks start at zero (MADV_WIPEONFORK), so it has nothing to send that is its parent's. percpu_restart makes them
+ * ready again, and does the same by hand where the kernel could not; adds before it are counted too.
  *
  * Unloading: the kernel may look at the sequence's descriptor after the add has returned, so a shared library with
  * percpu_add in it must never be unmapped: link it with -z nodelete.
@@ -55,20 +56,24 @@
 
 _Static_assert(PERCPU_BLOCK * sizeof(struct slot) == PERCPU_PAGE, "one page per CPU and block");
 
-/* In the page before CPU 0's. */
+/* In the page before CPU 0's. All zero in a forked child before percpu_restart: adds are then atomic, to CPU 0's page. */
 struct percpu_head {
+	/* Read by every add; the bits change twice between two collections at most. */
 	_Atomic(uint64_t) dirty[PERCPU_BLOCK / 64];
 	uint32_t rseq_cpus; /* CPUs whose slots are added to in a sequence: n_cpus or 0 */
 	uint32_t n_cpus;
+
+	/* The collector's own: bits taken and not yet visited. */
+	_Alignas(64) uint64_t taken[PERCPU_BLOCK / 64];
 };
 
 struct percpu {
 	_Atomic(struct slot *) *blocks; /* CPU 0's page of each block, NULL until made */
-	uint64_t *taken;		/* the collector's: bits taken, not yet visited */
 	uint32_t n_cpus;
+	uint32_t rseq_cpus;
 	uint32_t max_counters;
-	_Atomic(uint32_t) n_blocks;
-	bool wiped; /* the kernel clears all blocks in a forked child */
+	_Atomic(uint32_t) end; /* blocks at and above it were never made */
+	bool wiped;	       /* the kernel clears all blocks in a forked child */
 };
 
 /*
@@ -104,14 +109,16 @@ size_t percpu_sweep(struct percpu *percpu, percpu_grown_fn grown, void *ctx);
 /* In a forked child, before it collects: what was held back at the fork is the parent's, and is forgotten here. */
 void percpu_restart(struct percpu *percpu);
 
-/* percpu_add where there is no sequence to do it in. */
-void percpu_add_atomic(struct slot *base, int64_t n);
+/* The add, where the first attempt at a sequence failed or there is none. */
+void percpu_add_slow(struct slot *base, int64_t n);
 
-void percpu_mark_new(struct slot *base);
+/* The counter's dirty bit is clear: set it. */
+void percpu_mark_new(const struct slot *base);
 
 static inline struct percpu_head *percpu_head(const struct slot *base)
 {
-	return (struct percpu_head *)(((uintptr_t)base & ~(uintptr_t)(PERCPU_PAGE - 1)) - PERCPU_PAGE);
+	return (struct percpu_head *)(((uintptr_t)base & ~(uintptr_t)(PERCPU_PAGE - 1)) -
+				      PERCPU_PAGE);
 }
 
 /* The counter's place in its block. */
@@ -123,7 +130,7 @@ static inline uint32_t percpu_place(const struct slot *base)
 #ifdef PERCPU_RSEQ
 
 /*
- * One attempt; false: aborted, or not on a CPU below n_cpus, and nothing was added.
+ * One attempt; false: aborted, or not on a CPU below n_cpus (0: there are no sequences), and nothing was added.
  *
  * glibc keeps `struct rseq` at a fixed distance from the thread pointer. Its cpu_id is loaded inside the sequence, so that it is still
  * the CPU's when the add commits; a thread without registration finds a number above every CPU's there. Leaving the pointer to the
@@ -131,9 +138,15 @@ static inline uint32_t percpu_place(const struct slot *base)
  */
 static inline bool percpu_try_rseq(struct slot *base, int64_t n, uint32_t n_cpus)
 {
-	_Static_assert(offsetof(struct rseq, cpu_id) == 4 && offsetof(struct rseq, rseq_cs) == 8, "as in the kernel's ABI");
-	_Static_assert(RSEQ_SIG == 0x53053053, "what glibc registered, and what stands before the abort label");
+	_Static_assert(offsetof(struct rseq, cpu_id) == 4 && offsetof(struct rseq, rseq_cs) == 8,
+		       "as in the kernel's ABI");
+	_Static_assert(RSEQ_SIG == 0x53053053,
+		       "what glibc registered, and what stands before the abort label");
 
+	/* Before anything else: without registration there may be no struct rseq to write to. */
+	if (__builtin_expect(n_cpus == 0, 0)) {
+		return false;
+	}
 	__asm__ goto(
 		/* struct rseq_cs: version, flags, start, length, abort address */
 		".pushsection __rseq_cs, \"aw\"\n\t"
@@ -159,7 +172,8 @@ static inline bool percpu_try_rseq(struct slot *base, int64_t n, uint32_t n_cpus
 		"jmp %l[failed]\n\t"
 		".popsection\n"
 		:
-		: [area] "r"(__rseq_offset), [n_cpus] "r"(n_cpus), [n] "er"(n), [base] "r"(&base->count)
+		: [area] "r"(__rseq_offset), [n_cpus] "r"(n_cpus), [n] "er"(n),
+		  [base] "r"(&base->count)
 		: "rax", "memory", "cc"
 		: failed);
 	return true;
@@ -180,15 +194,16 @@ static inline void percpu_add(struct slot *base, int64_t n)
 
 #ifdef PERCPU_RSEQ
 	if (__builtin_expect(!percpu_try_rseq(base, n, head->rseq_cpus), 0)) {
-		percpu_add_atomic(base, n);
+		percpu_add_slow(base, n);
 	}
 #else
-	percpu_add_atomic(base, n);
+	percpu_add_slow(base, n);
 #endif
 	/* Pairs with the fence_heavy between percpu_take and percpu_visit. */
 	fence_light();
-	if (__builtin_expect((atomic_load_explicit(&head->dirty[place / 64], memory_order_relaxed) >> (place % 64) & 1) == 0,
-			     0)) {
+	uint64_t bits = atomic_load_explicit(&head->dirty[place / 64], memory_order_relaxed);
+
+	if (__builtin_expect((bits >> (place % 64) & 1) == 0, 0)) {
 		percpu_mark_new(base);
 	}
 }

@@ -41,7 +41,8 @@
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SLOT_SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) || \
+	__has_feature(memory_sanitizer)
 #define SLOT_SANITIZED 1
 #endif
 #endif
@@ -50,14 +51,15 @@
 #define SLOT_BATCH_MAX (INT64_C(1) << 61)
 
 /* What one slot may hold back, in magnitude: where no negative amounts are added, and where they are. */
-#define SLOT_BOUND_GROWING(batch) ((batch) - 1)
-#define SLOT_BOUND_SIGNED(batch) (3 * ((batch) - 1))
+#define SLOT_BOUND_GROWING(batch) ((batch)-1)
+#define SLOT_BOUND_SIGNED(batch) (3 * ((batch)-1))
 
 struct slot {
 	_Atomic(uint64_t) count;     /* written by the slot's writer */
 	_Atomic(uint64_t) published; /* moved by whoever folds */
 };
-_Static_assert(sizeof(struct slot) == 16, "four slots to a cache line; lib/count/percpu.h computes with it");
+_Static_assert(sizeof(struct slot) == 16,
+	       "four slots to a cache line; lib/count/percpu.h computes with it");
 
 /* ---- reads: any thread ---- */
 
@@ -122,7 +124,8 @@ static inline bool slot_add_c11(struct slot *slot, int64_t n, int64_t batch)
 		}
 		RATION_HOOK();
 		/* Release: pairs with slot_count. */
-	} while (!atomic_compare_exchange_weak_explicit(&slot->count, &count, count + (uint64_t)n, memory_order_release,
+	} while (!atomic_compare_exchange_weak_explicit(&slot->count, &count, count + (uint64_t)n,
+							memory_order_release,
 							memory_order_relaxed));
 	RATION_HOOK();
 	return true;
@@ -214,7 +217,8 @@ static inline bool slot_claim(struct slot *slot, int64_t *ret_growth)
 			return false;
 		}
 		RATION_HOOK();
-	} while (!atomic_compare_exchange_weak_explicit(&slot->published, &published, count, memory_order_acq_rel,
+	} while (!atomic_compare_exchange_weak_explicit(&slot->published, &published, count,
+							memory_order_acq_rel,
 							memory_order_acquire));
 	RATION_HOOK();
 	*ret_growth = (int64_t)(count - published);

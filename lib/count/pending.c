@@ -32,7 +32,8 @@ void pending_signal(struct pending *pending, struct pending_share *share)
 
 bool pending_due(const struct pending *pending)
 {
-	return atomic_load_explicit(&pending->word, memory_order_relaxed) >
+	/* Acquire: pairs with pending_reset; what the flusher did before that is seen by who finds the word low because of it. */
+	return atomic_load_explicit(&pending->word, memory_order_acquire) >
 	       pending_threshold(pending);
 }
 

@@ -28,21 +28,22 @@ struct engine_worker;
 #define ENGINE_MAX_WORKERS 64u
 #define ENGINE_MAX_COUNTERS 1000000u /* default ceiling */
 #define ENGINE_MAX_COUNTERS_LIMIT (1u << 26)
-#define ENGINE_MAX_REFUSED 16u /* distinct prefixes remembered */
+#define ENGINE_MAX_METRICS 1024u /* that can be declared */
+#define ENGINE_MAX_REFUSED 16u	 /* distinct prefixes remembered */
 #define ENGINE_OTHER "__other__"
 
 enum engine_error {
 	ENGINE_OK = 0,
-	ENGINE_E_PATH,	     /* not a path; ask path_check for the reason */
-	ENGINE_E_NOT_FOUND,  /* no such counter */
-	ENGINE_E_GONE,	     /* the reference's counter was removed */
-	ENGINE_E_NEGATIVE,   /* a negative add to a counter that only grows */
-	ENGINE_E_OVERFLOW,   /* a total would leave int64 */
-	ENGINE_E_FULL,	     /* the ceiling on counters is reached */
+	ENGINE_E_PATH,	      /* not a path; ask path_check for the reason */
+	ENGINE_E_NOT_FOUND,   /* no such counter */
+	ENGINE_E_GONE,	      /* the reference's counter was removed */
+	ENGINE_E_NEGATIVE,    /* a negative add to a counter that only grows */
+	ENGINE_E_OVERFLOW,    /* a total would leave int64 */
+	ENGINE_E_FULL,	      /* the ceiling on counters is reached */
 	ENGINE_E_METRIC_FULL, /* the metric's own ceiling is reached */
-	ENGINE_E_KIND,	     /* the metric already counts as the other kind */
-	ENGINE_E_BUSY,	     /* no seat left for a worker */
-	ENGINE_E_CURSOR,     /* not a cursor of this walk */
+	ENGINE_E_KIND,	      /* the metric already counts as the other kind */
+	ENGINE_E_BUSY,	      /* no seat left for a worker */
+	ENGINE_E_CURSOR,      /* not a cursor of this walk */
 };
 
 enum engine_kind {
@@ -59,16 +60,16 @@ enum engine_consistency {
 struct engine_options {
 	uint32_t max_counters; /* 1 .. ENGINE_MAX_COUNTERS_LIMIT; every node of a path counts */
 	uint32_t max_workers;  /* 1 .. ENGINE_MAX_WORKERS */
-	uint32_t batch;	       /* growth a slot holds back at most is batch - 1; 1 .. 2^20; 0: max(32, 2 x CPUs) by `cpus` */
-	uint32_t cpus;	       /* for the default batch */
-	uint64_t seed;	       /* of the hash; random against crafted names */
+	uint32_t batch; /* growth a slot holds back at most is batch - 1; 1 .. 2^20; 0: max(32, 2 x CPUs) by `cpus` */
+	uint32_t cpus; /* for the default batch */
+	uint64_t seed; /* of the hash; random against crafted names */
 };
 
 /* What the owner of a metric may decide. A metric that was never declared is a counter with no ceiling of its own. */
 struct engine_metric {
 	enum engine_kind kind;
-	uint32_t max_counters;	 /* ceiling under this metric, its root included; 0: none but the engine's */
-	bool overflow;		 /* past the ceiling: count under <parent>/__other__ instead of refusing */
+	uint32_t max_counters; /* ceiling under this metric, its root included; 0: none but the engine's */
+	bool overflow; /* past the ceiling: count under <parent>/__other__ instead of refusing */
 	int64_t expire_after_ns; /* leaves idle this long are removed, their own value stays in the parent; 0: never */
 };
 
@@ -81,7 +82,7 @@ struct engine_ref {
 /* How far an answer can be off. */
 struct engine_view {
 	int64_t error_bound; /* a total may lack at most this much growth (in magnitude) added before the call */
-	int64_t age_ns;	     /* since the flush it rests on began; 0: exact */
+	int64_t age_ns; /* since the flush it rests on began; 0: exact */
 };
 
 struct engine_reading {
@@ -102,9 +103,11 @@ struct engine *engine_free(struct engine *engine);
  * Declare or change a metric. The kind can change only while the metric has no counters (ENGINE_E_KIND); the rest at any
  * time. `name` is one segment (ENGINE_E_PATH otherwise). Declared metrics take no place under the ceiling.
  */
-int engine_declare(struct engine *engine, const char *name, size_t len, const struct engine_metric *metric);
+int engine_declare(struct engine *engine, const char *name, size_t len,
+		   const struct engine_metric *metric);
 /* ENGINE_E_NOT_FOUND if never declared and not counted. */
-int engine_metric(struct engine *engine, const char *name, size_t len, struct engine_metric *ret_metric);
+int engine_metric(struct engine *engine, const char *name, size_t len,
+		  struct engine_metric *ret_metric);
 
 /* ---- workers ---- */
 
@@ -122,13 +125,29 @@ void engine_end(struct engine_worker *worker);
  */
 int engine_add(struct engine_worker *worker, struct engine_ref ref, int64_t n);
 
+struct engine_item {
+	struct engine_ref ref;
+	int64_t n;
+};
+
+/* `error` as of engine_add, for items[index]. */
+typedef void (*engine_add_failed)(void *ctx, size_t index, int error);
+
+/*
+ * engine_add for each item, in order, each by itself; `failed` (may be NULL) is called for those that were not counted, of which the number is
+ * returned. Cheaper than one by one when there are many counters, since what later items need is asked for ahead.
+ */
+size_t engine_add_many(struct engine_worker *worker, const struct engine_item *items, size_t n,
+		       engine_add_failed failed, void *ctx);
+
 /* ---- names ---- */
 
 /*
  * The counter at `path`, made with all its ancestors if need be. ENGINE_E_PATH, ENGINE_E_FULL, ENGINE_E_METRIC_FULL, -ENOMEM.
  * With the metric's overflow policy the reference returned past a ceiling is that of <parent>/__other__.
  */
-int engine_intern(struct engine *engine, const char *path, size_t len, int64_t now_ns, struct engine_ref *ret_ref);
+int engine_intern(struct engine *engine, const char *path, size_t len, int64_t now_ns,
+		  struct engine_ref *ret_ref);
 
 /* Remove a leaf: its own value moves to its parent, whose total does not change. A metric's root can't be removed while
  * it has children (ENGINE_E_BUSY). References to it are dead when this returns, and stay so. */
@@ -143,13 +162,15 @@ size_t engine_expire(struct engine *engine, int64_t now_ns, size_t budget);
 /* ---- reads ---- */
 
 /* Make the totals as consistent as asked (flush if need be) and say what that gives. */
-void engine_refresh(struct engine *engine, enum engine_consistency consistency, int64_t now_ns, struct engine_view *ret_view);
+void engine_refresh(struct engine *engine, enum engine_consistency consistency, int64_t now_ns,
+		    struct engine_view *ret_view);
 
 /* Fold everything. Any thread; whoever arrives while a flush runs shares the next one. */
 void engine_flush(struct engine *engine, int64_t now_ns);
 
 /* As the totals stand; call engine_refresh first. ENGINE_E_PATH, ENGINE_E_NOT_FOUND. */
-int engine_get(struct engine *engine, const char *path, size_t len, struct engine_reading *ret_reading);
+int engine_get(struct engine *engine, const char *path, size_t len,
+	       struct engine_reading *ret_reading);
 
 /* ---- walk ---- */
 
@@ -191,9 +212,9 @@ struct engine_stats {
 	uint32_t workers;
 	uint32_t batch;
 	uint64_t created, removed, expired;
-	uint64_t refused;   /* paths refused at a ceiling */
+	uint64_t refused;    /* paths refused at a ceiling */
 	uint64_t overflowed; /* paths counted under __other__ */
-	uint64_t folds;	    /* slots whose growth was folded */
+	uint64_t folds;	     /* slots whose growth was folded */
 	uint64_t flushes_run, flushes_shared, flushes_skipped;
 	uint64_t pending_signals, pending_skipped;
 	uint64_t add_negative, add_overflow, add_gone; /* adds refused, by reason */

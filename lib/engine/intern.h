@@ -1,0 +1,12 @@
+#pragma once
+/*
+ * intern: paths to references, what is declared of metrics, and what happens at the ceilings. The functions themselves are the engine's
+ * (engine.h): engine_intern, engine_declare, engine_metric.
+ */
+#include <stdint.h>
+
+/*
+ * How many more names than max_counters there are places for, so that ENGINE_OTHER of every metric that asks for it can be made when the
+ * ceiling is reached.
+ */
+uint32_t intern_reserve(uint32_t max_counters);

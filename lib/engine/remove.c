@@ -1,0 +1,298 @@
+#include "lib/engine/remove.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/engine/state.h"
+#include "lib/engine/strict.h"
+#include "lib/engine/worker.h"
+
+/* Counters that one grace period removes. */
+#define REMOVE_AT_ONCE 256u
+
+/* Own values of this size leave their place to an exact removal: REMOVE_AT_ONCE of them and the parent's stay below TREE_EDGE. */
+#define REMOVE_OWN_SMALL (TREE_EDGE / (2 * REMOVE_AT_ONCE))
+
+void remove_deinit(struct engine *engine)
+{
+	uint32_t n = (engine->tree.max_ids + TREE_CHUNK - 1) >> TREE_CHUNK_BITS;
+
+	for (uint32_t i = 0; engine->sweep.chunks && i < n; i++) {
+		free(engine->sweep.chunks[i]);
+	}
+	free(engine->sweep.chunks);
+	(void)pthread_mutex_destroy(&engine->sweep.mutex);
+	while (engine->retired) {
+		struct retired *retired = engine->retired;
+
+		engine->retired = retired->next;
+		registry_release(engine->registry, retired->name);
+		free(retired);
+	}
+}
+
+/* ---- removing, under the registry's lock ---- */
+
+struct removal {
+	struct name *name;
+	struct retired *retired; /* its id must not come back */
+};
+
+static void fold_rest(struct engine *engine, uint32_t id)
+{
+	uint32_t n = atomic_load_explicit(&engine->n_seats, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct slot *slot = bank_slot(&engine->seats[i].bank, id);
+		int64_t growth;
+
+		if (slot && slot_claim(slot, &growth)) {
+			(void)tree_raise(&engine->tree, id, growth);
+		}
+	}
+}
+
+static void forget(struct engine *engine, struct removal *removal)
+{
+	struct name *name = removal->name;
+	struct metric *metric = metrics_find(&engine->metrics, name->path, name->len);
+
+	if (name->parent) {
+		struct tally *parent = tree_tally(&engine->tree, name->parent->id);
+
+		/* Relaxed: `own` of the parent grows by this, whenever a reader sees it. */
+		atomic_fetch_add_explicit(&parent->base, (uint64_t)worker_own(engine, name->id),
+					  memory_order_relaxed);
+	}
+	if (metric) {
+		metric->n_counters--;
+		if (metric->policy.kind == ENGINE_GAUGE) {
+			atomic_fetch_sub_explicit(&engine->n_gauges, 1, memory_order_relaxed);
+		}
+	}
+	atomic_fetch_sub_explicit(&engine->n_counters, 1, memory_order_relaxed);
+	if (removal->retired) {
+		removal->retired->name = name;
+		removal->retired->next = engine->retired;
+		engine->retired = removal->retired;
+	} else {
+		registry_release(engine->registry, name);
+	}
+}
+
+/* Leaves all of them, and their parents not among them. */
+static void remove_leaves(struct engine *engine, struct removal *removals, size_t n)
+{
+	fold_begin(&engine->keeper);
+	for (size_t i = 0; i < n; i++) {
+		registry_unlink(engine->registry, removals[i].name);
+		(void)tree_kill(&engine->tree, removals[i].name->id);
+		RATION_HOOK();
+	}
+	grace_wait();
+	for (size_t i = 0; i < n; i++) {
+		fold_rest(engine, removals[i].name->id);
+	}
+	fold_end(&engine->keeper);
+	for (size_t i = 0; i < n; i++) {
+		forget(engine, &removals[i]);
+	}
+	state_count(&engine->removed, n);
+}
+
+/* What is needed to remove it if its id's generations end with that. -ENOMEM. */
+static int removal_init(struct engine *engine, struct removal *removal, struct name *name)
+{
+	*removal = (struct removal){ .name = name };
+	if (tree_life(&engine->tree, name->id) / LIFE_GENERATION < UINT32_MAX / LIFE_GENERATION) {
+		return 0;
+	}
+	removal->retired = calloc(1, sizeof(*removal->retired));
+	return removal->retired ? 0 : -ENOMEM;
+}
+
+static bool is_leaf(const struct name *name)
+{
+	return atomic_load_explicit(&name->first_child, memory_order_acquire) == NULL;
+}
+
+/* Would the parent's own value still be an int64? Near the ends that is only certain once the metric is strict. */
+static int check_own(struct engine *engine, const struct name *name)
+{
+	for (;;) {
+		uint32_t id = name->id;
+		int64_t sum;
+		bool over;
+
+		if (!name->parent) {
+			return 0;
+		}
+		over = __builtin_add_overflow(worker_own(engine, id),
+					      worker_own(engine, name->parent->id), &sum);
+		if (!over && !tree_far(sum)) {
+			return 0;
+		}
+		if (tree_life(&engine->tree, id) & LIFE_STRICT) {
+			return over ? ENGINE_E_OVERFLOW : 0;
+		}
+		strict_turn_locked(engine,
+				   atomic_load_explicit(&tree_tally(&engine->tree, id)->root,
+							memory_order_relaxed));
+	}
+}
+
+static int remove_locked(struct engine *engine, const char *path, size_t len)
+{
+	struct removal removal;
+	struct name *name;
+	int r;
+
+	grace_enter();
+	name = registry_find(engine->registry, path, len);
+	grace_leave();
+	if (!name) {
+		return ENGINE_E_NOT_FOUND;
+	}
+	if (!is_leaf(name)) {
+		return ENGINE_E_BUSY;
+	}
+	r = check_own(engine, name);
+	if (r == 0) {
+		r = removal_init(engine, &removal, name);
+	}
+	if (r == 0) {
+		remove_leaves(engine, &removal, 1);
+	}
+	return r;
+}
+
+int engine_remove(struct engine *engine, const char *path, size_t len)
+{
+	int r;
+
+	if (path_check(path, len, NULL) != PATH_OK) {
+		return ENGINE_E_PATH;
+	}
+	registry_lock(engine->registry);
+	r = remove_locked(engine, path, len);
+	registry_unlock(engine->registry);
+	return r;
+}
+
+/* ---- expiring ---- */
+
+static struct idle *idle_of(struct engine *engine, uint32_t id)
+{
+	struct idle **chunk;
+
+	if (!engine->sweep.chunks) {
+		uint32_t n = (engine->tree.max_ids + TREE_CHUNK - 1) >> TREE_CHUNK_BITS;
+
+		engine->sweep.chunks = calloc(n, sizeof(struct idle *));
+		if (!engine->sweep.chunks) {
+			return NULL;
+		}
+	}
+	chunk = &engine->sweep.chunks[id >> TREE_CHUNK_BITS];
+	if (!*chunk) {
+		*chunk = calloc(TREE_CHUNK, sizeof(**chunk));
+	}
+	return *chunk ? &(*chunk)[id & (TREE_CHUNK - 1)] : NULL;
+}
+
+static bool own_is_small(const struct engine *engine, uint32_t id)
+{
+	int64_t own = worker_own(engine, id);
+
+	return own > -REMOVE_OWN_SMALL && own < REMOVE_OWN_SMALL;
+}
+
+/* Unchanged since at least `after_ns` ago, as far as the sweeps saw. No memory to remember it in: not idle. */
+static bool is_idle(struct engine *engine, uint32_t id, int64_t after_ns, int64_t now_ns)
+{
+	struct idle *idle = idle_of(engine, id);
+	uint32_t life = tree_life(&engine->tree, id);
+	int64_t own = worker_own(engine, id);
+	int64_t since;
+
+	if (!idle) {
+		return false;
+	}
+	/* Another counter by now, one that has changed, or a clock that stepped back. */
+	if (idle->life != (life & ~LIFE_STRICT) || idle->own != own || now_ns < idle->since_ns) {
+		*idle = (struct idle){ life & ~LIFE_STRICT, own, now_ns };
+		return false;
+	}
+	return !__builtin_sub_overflow(now_ns, idle->since_ns, &since) && since >= after_ns;
+}
+
+/*
+ * A leaf below a metric that asks for it, idle, and far from the ends of int64 like its parent: no check is needed at its removal.
+ */
+static bool may_go(struct engine *engine, const struct name *name, int64_t now_ns)
+{
+	const struct metric *metric;
+
+	if (!name->parent || !is_leaf(name)) {
+		return false;
+	}
+	metric = metrics_find(&engine->metrics, name->path, name->len);
+	return metric && metric->policy.expire_after_ns > 0 &&
+	       is_idle(engine, name->id, metric->policy.expire_after_ns, now_ns) &&
+	       own_is_small(engine, name->id) && own_is_small(engine, name->parent->id);
+}
+
+/* Looks at up to `budget` names from the cursor on; under the registry's lock. False: all have been looked at. */
+static bool sweep_some(struct engine *engine, int64_t now_ns, size_t budget, size_t *ret_removed)
+{
+	struct removal removals[REMOVE_AT_ONCE];
+	struct sweep *sweep = &engine->sweep;
+	struct registry_walk walk;
+	struct name *name, *last = NULL;
+	size_t n = 0;
+
+	grace_enter();
+	registry_walk_init(&walk, engine->registry, NULL, UINT32_MAX);
+	name = sweep->resume ? registry_resume(&walk, &sweep->cursor) : registry_first(&walk);
+	for (; name && budget > 0; name = registry_next(&walk, name), budget--) {
+		last = name;
+		if (may_go(engine, name, now_ns) && removal_init(engine, &removals[n], name) == 0) {
+			n++;
+		}
+	}
+	sweep->resume = name != NULL;
+	if (last) {
+		registry_save(last, &sweep->cursor);
+	}
+	grace_leave();
+	/* The lock keeps the names. */
+	if (n > 0) {
+		remove_leaves(engine, removals, n);
+	}
+	*ret_removed = n;
+	return sweep->resume;
+}
+
+size_t engine_expire(struct engine *engine, int64_t now_ns, size_t budget)
+{
+	size_t total = 0;
+	bool more = true;
+
+	if (!metrics_expire(&engine->metrics)) {
+		return 0;
+	}
+	(void)pthread_mutex_lock(&engine->sweep.mutex);
+	while (more && budget > 0) {
+		size_t some = budget < REMOVE_AT_ONCE ? budget : REMOVE_AT_ONCE;
+		size_t n;
+
+		registry_lock(engine->registry);
+		more = sweep_some(engine, now_ns, some, &n);
+		registry_unlock(engine->registry);
+		total += n;
+		budget -= some;
+	}
+	(void)pthread_mutex_unlock(&engine->sweep.mutex);
+	state_count(&engine->expired, total);
+	return total;
+}

@@ -1,0 +1,138 @@
+#pragma once
+/*
+ * tree: what is kept for each counter by id: its tally, and its life.
+ *
+ * The tallies are the hierarchy without the names: a fold climbs from a counter to its metric's root by parent ids alone. The
+ * lives are kept apart because every add reads them and almost nothing writes them, while every fold writes tallies.
+ *
+ * Both are chunked; a chunk is made when the first id in it is, never moves, and is freed with the tree.
+ *
+ *			| reserve, start, kill, mark | all others
+ * reserve, start,	|             X              |      -
+ *   kill, mark		|                            |			(X = under the registry's lock)
+ *
+ * A life word, low bits first:
+ *	STRICT	the metric's totals are near the end of int64: adds take the slow, exact way (strict.h)
+ *	GAUGE	of a metric that may go down
+ *	LIVE	there is such a counter
+ *	the rest: the generation, so that a reference to a removed counter never fits its successor
+ * A reference carries the word as it is without STRICT. So in the common case one comparison says that the counter is there, that
+ * it is the same one, and that nothing about it is special.
+ */
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/hook.h"
+
+#define TREE_CHUNK_BITS 12
+#define TREE_CHUNK (1u << TREE_CHUNK_BITS)
+#define TREE_NONE UINT32_MAX
+
+#define LIFE_STRICT 1u
+#define LIFE_GAUGE 2u
+#define LIFE_LIVE 4u
+#define LIFE_GENERATION 8u /* one generation */
+
+/*
+ * Magnitude from which on a total counts as near the end. A fold may carry a total beyond it, by less than STRICT_AMOUNT; the room
+ * left above is for one such fold by every worker and the flusher at once (strict.h).
+ */
+#define TREE_EDGE (INT64_C(1) << 61)
+
+struct tally {
+	_Atomic(uint64_t) base;	  /* own = base + what the workers' slots count, modulo 2^64 */
+	_Atomic(int64_t) total;	  /* what was folded here and below */
+	_Atomic(uint32_t) parent; /* TREE_NONE: a metric */
+	_Atomic(uint32_t) root;	  /* the metric's id */
+};
+static_assert(sizeof(struct tally) == 24, "a million of these are kept");
+
+struct life {
+	_Atomic(uint32_t) word;
+};
+
+struct tree {
+	_Atomic(struct tally *) *tallies; /* by id / TREE_CHUNK */
+	_Atomic(struct life *) *lives;
+	uint32_t max_ids;
+	_Atomic(uint32_t) n_ids; /* no id at or above it was ever used */
+};
+
+/* -ENOMEM */
+int tree_init(struct tree *tree, uint32_t max_ids);
+/* Takes a tree that is all zero. */
+void tree_deinit(struct tree *tree);
+
+/* Makes sure there is a place for this id. -ENOMEM. */
+int tree_reserve(struct tree *tree, uint32_t id);
+
+/*
+ * Begin a counter's life under `parent` (TREE_NONE: a metric), whose flags it inherits, and own and total 0; `counted` is what the
+ * workers' slots of this id have from former lives. `flags`: of a metric. Nobody knows the id yet.
+ */
+void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags, uint64_t counted);
+
+/* No reference to it is good from now on. False if the generations of this id are used up by that: it must not be used again. */
+bool tree_kill(struct tree *tree, uint32_t id);
+
+/* Set LIFE_STRICT on a living counter. */
+void tree_mark_strict(struct tree *tree, uint32_t id);
+
+/* An id that was reserved. */
+static inline struct tally *tree_tally(const struct tree *tree, uint32_t id)
+{
+	/* Acquire: pairs with the release in tree_reserve. */
+	struct tally *chunk =
+		atomic_load_explicit(&tree->tallies[id >> TREE_CHUNK_BITS], memory_order_acquire);
+
+	return &chunk[id & (TREE_CHUNK - 1)];
+}
+
+/* Any id. 0 if it was never used, which is nobody's life. */
+static inline uint32_t tree_life(const struct tree *tree, uint32_t id)
+{
+	struct life *chunk;
+
+	if (__builtin_expect(id >= tree->max_ids, 0)) {
+		return 0;
+	}
+	/* Acquire: pairs with the release in tree_reserve. */
+	chunk = atomic_load_explicit(&tree->lives[id >> TREE_CHUNK_BITS], memory_order_acquire);
+	if (__builtin_expect(chunk == NULL, 0)) {
+		return 0;
+	}
+	/* Acquire: pairs with tree_kill and tree_mark_strict; who sees a flag sees the keeper's line odd, or past (remove.h). */
+	return atomic_load_explicit(&chunk[id & (TREE_CHUNK - 1)].word, memory_order_acquire);
+}
+
+/* |value| >= TREE_EDGE */
+static inline bool tree_far(int64_t value)
+{
+	return (uint64_t)value + (uint64_t)TREE_EDGE - 1 >= 2 * (uint64_t)TREE_EDGE - 1;
+}
+
+/*
+ * Fold, step 2: add growth to a counter and all its ancestors. True if that took one of the totals beyond TREE_EDGE. A total
+ * can't leave int64 by it, see strict.h.
+ *
+ * Relaxed: what an exact reader needs to see is carried by the fold line's release (lib/count/fold.h). A reader that comes in
+ * between sees a child's total with the growth and the parent's without; for how much see engine_view.error_bound.
+ */
+static inline bool tree_raise(const struct tree *tree, uint32_t id, int64_t growth)
+{
+	bool far = false;
+
+	while (id != TREE_NONE) {
+		struct tally *tally = tree_tally(tree, id);
+		int64_t before =
+			atomic_fetch_add_explicit(&tally->total, growth, memory_order_relaxed);
+
+		far |= tree_far((int64_t)((uint64_t)before + (uint64_t)growth));
+		id = atomic_load_explicit(&tally->parent, memory_order_relaxed);
+		RATION_HOOK();
+	}
+	return far;
+}

@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * worker: seats, and the add.
+ *
+ * What own values are read from: own = tally.base + sum of the seats' slot counts. Counts, not published parts: they are what was
+ * added, exactly, at any time, and none ever steps back in a metric that only grows. So `own` never decreases for any reader, whatever is
+ * being folded; it may be ahead of `total`, which has what was folded. After a flush, and with no adds going on, a counter's total is its own
+ * plus its children's totals.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct engine;
+struct engine_worker;
+struct slot;
+
+/* What all seats' slots of this id count, modulo 2^64. */
+uint64_t worker_counted(const struct engine *engine, uint32_t id);
+
+/* The counter's own value. */
+int64_t worker_own(const struct engine *engine, uint32_t id);
+
+/*
+ * Leave the read section that the worker's thread is in, and come back: whatever was known about a counter has to be asked again. For those
+ * few adds that must wait for a lock.
+ */
+void worker_pause(struct engine_worker *worker);
+void worker_resume(struct engine_worker *worker);
+
+/* Add n to the worker's slot and fold what it holds. True if that took a total beyond TREE_EDGE. |n| is below STRICT_AMOUNT, or the sum is known to fit. */
+bool worker_fold(struct engine_worker *worker, uint32_t id, struct slot *slot, int64_t n);
+
+void worker_deinit(struct engine_worker *worker);

@@ -30,18 +30,11 @@
 #define MESSAGE_DEPTH_ALL UINT32_MAX
 
 /*
- * What one frame may cost to decode: the limit to give an arena. A frame made for it would need 100 times its size
- * and more (a field of two bytes is 32 bytes to protobuf-c while it scans, and up to 72 more when kept). Lists of
- * MESSAGE_MAX_ITEMS, packed or not, always fit.
+ * What one frame may cost to decode: the limit to give an arena. Lists of 65,536 items fit, packed or not. A frame
+ * made for it would need 100 times its size and more: a field of two bytes is 32 bytes to protobuf-c while it scans,
+ * and up to 72 more when kept.
  */
 #define MESSAGE_ARENA_LIMIT ((size_t)32 << 20)
-
-/*
- * The most items (paths, entries) the daemon takes in one request. An answer that has something to say about each of
- * them fits a frame as long as it says it in MESSAGE_MAX_ITEM_TEXT bytes.
- */
-#define MESSAGE_MAX_ITEMS 16384u
-#define MESSAGE_MAX_ITEM_TEXT 48u
 
 /* google.rpc.Code, those in use. */
 enum code {

@@ -78,11 +78,7 @@ static const struct item_error errors[] = {
 	{ .index = UINT32_MAX, .code = UINT32_MAX, .text = TEXT("") },
 };
 static const struct value values[] = {
-	{ .kind = KIND_GAUGE,
-	  .leaf = true,
-	  .own = INT64_MIN,
-	  .total = INT64_MAX,
-	  .text = TEXT("") },
+	{ .kind = KIND_GAUGE, .leaf = true, .own = INT64_MIN, .total = INT64_MAX, .text = TEXT("") },
 	{ .code = CODE_NOT_FOUND, .text = TEXT("no such counter") },
 };
 static const struct entry entries[] = {
@@ -135,10 +131,7 @@ const struct reply sample_replies[] = {
 	{ .id = 5, .type = REPLY_INTERNED },
 	{ .id = 6,
 	  .type = REPLY_APPLIED,
-	  .applied = { .batch = 7,
-		       .duplicate = true,
-		       .n_errors = COUNT(errors),
-		       .errors = errors } },
+	  .applied = { .batch = 7, .duplicate = true, .n_errors = COUNT(errors), .errors = errors } },
 	{ .id = 7, .type = REPLY_APPLIED },
 	{ .id = 8,
 	  .type = REPLY_VALUES,

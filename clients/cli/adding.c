@@ -1,0 +1,123 @@
+#include "clients/cli/adding.h"
+
+#include "clients/cli/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+void adding_init(struct adding *adding, struct cli *cli, uint32_t session_ms)
+{
+	*adding = (struct adding){
+		.cli = cli,
+		.session_ms = session_ms,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.losses = json_array(),
+	};
+}
+
+void adding_deinit(struct adding *adding)
+{
+	/* It reports its losses to us, so it goes first. */
+	if (adding->client != NULL) {
+		(void)pthread_mutex_lock(&adding->lock);
+		adding->closing = true;
+		(void)pthread_mutex_unlock(&adding->lock);
+		(void)ration_close(adding->client, 0, NULL);
+		adding->client = NULL;
+		adding->cli->client = NULL;
+	}
+	json_decref(adding->losses);
+	(void)pthread_mutex_destroy(&adding->lock);
+}
+
+/* ---- what was not counted ---- */
+
+void adding_list(struct adding *adding, json_t *array, json_t *item)
+{
+	if (!adding->cli->json || json_array_size(array) >= ADDING_LISTED_MAX) {
+		json_decref(item);
+	} else {
+		adding->cli->no_memory |= json_array_append_new(array, item) != 0;
+	}
+}
+
+static void on_loss(void *ctx, const struct ration_loss *loss)
+{
+	struct adding *adding = ctx;
+	char *path = text_safe_string(loss->path);
+	char *text = text_safe_string(loss->text);
+
+	(void)pthread_mutex_lock(&adding->lock);
+	adding->n_losses++;
+	if (!adding->closing) {
+		cli_fail(adding->cli, CLI_ANSWERED, loss->code,
+			 "not counted: %s %" PRId64 ": the daemon answered %s: %s",
+			 path != NULL ? path : "", loss->amount, ration_code_name(loss->code),
+			 text != NULL ? text : "");
+	}
+	adding_list(adding, adding->losses,
+		    json_pack("{s:s, s:o, s:s, s:s}", "path", path, "n", json_exact(loss->amount),
+			      "code", ration_code_name(loss->code), "text", text));
+	(void)pthread_mutex_unlock(&adding->lock);
+	free(path);
+	free(text);
+}
+
+/* ---- the connection ---- */
+
+bool adding_begin(struct adding *adding)
+{
+	struct ration_options options = RATION_OPTIONS_INIT;
+
+	options.session_lifetime_ms = adding->session_ms;
+	options.on_loss = on_loss;
+	options.ctx = adding;
+	adding->client = cli_client(adding->cli, &options);
+	return adding->client != NULL;
+}
+
+bool adding_reach(struct adding *adding)
+{
+	int r = ration_get(adding->client, NULL, 0, RATION_CACHED, adding->cli->timeout_ms, NULL,
+			   NULL);
+
+	cli_answer(adding->cli, r, NULL);
+	return r == 0;
+}
+
+bool adding_finish(struct adding *adding)
+{
+	uint64_t undelivered = 0;
+	int r = ration_flush(adding->client, adding->cli->timeout_ms);
+	char *url = NULL;
+
+	(void)pthread_mutex_lock(&adding->lock);
+	cli_answer(adding->cli, r, NULL);
+	adding->closing = true;
+	(void)pthread_mutex_unlock(&adding->lock);
+
+	(void)ration_close(adding->client, 0, &undelivered);
+	adding->client = NULL;
+	adding->cli->client = NULL;
+	adding->closing = false;
+	if (undelivered > 0) {
+		url = text_safe_string(cli_socket(adding->cli));
+		cli_fail(adding->cli, CLI_NO_DAEMON, RATION_UNAVAILABLE,
+			 "of what was added %" PRIu64
+			 " (in magnitude) was not confirmed by the daemon at %s, and may be missing",
+			 undelivered, url != NULL ? url : "");
+		free(url);
+	}
+	return r == 0 && undelivered == 0;
+}
+
+struct ration_counter *adding_counter(struct adding *adding, const char *path)
+{
+	struct ration_counter *counter = ration_counter(adding->client, path);
+
+	if (counter == NULL && errno == ENOSPC && adding_finish(adding) && adding_begin(adding)) {
+		counter = ration_counter(adding->client, path);
+	}
+	return counter;
+}

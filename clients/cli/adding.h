@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * adding: a run of adds, and what becomes of them: counted, refused, or not delivered.
+ *
+ * Thread safety: losses are reported by libration's thread. Whoever uses `cli` or the fields below `lock` between adding_begin and
+ * adding_finish holds the lock; nobody holds it during a call of libration.
+ */
+#include "clients/cli/cli.h"
+
+#include <pthread.h>
+
+/* With --json so many losses, and so many wrong lines, are listed; all are counted, and printed on standard error. */
+#define ADDING_LISTED_MAX 100
+
+struct adding {
+	struct cli *cli;
+	struct ration *client; /* NULL: none */
+	uint32_t session_ms;   /* its session's lifetime; 0: libration's default */
+
+	pthread_mutex_t lock;
+	bool closing; /* losses are what could not be delivered in time: summed up by adding_finish */
+	json_t *losses;
+	uint64_t n_losses;
+};
+
+void adding_init(struct adding *adding, struct cli *cli, uint32_t session_ms);
+/* Gives up what adding_finish was not called for. */
+void adding_deinit(struct adding *adding);
+
+/* Open the client; the daemon need not be there. False: reported. */
+bool adding_begin(struct adding *adding);
+
+/* See whether the daemon is there: libration would wait for it. False: reported. */
+bool adding_reach(struct adding *adding);
+
+/* Wait until all that was added is counted or reported, and close the client. False: something is not confirmed; reported. */
+bool adding_finish(struct adding *adding);
+
+/*
+ * The counter at `path`. A client holds a limited number of them; where that is reached another client follows. NULL: errno as of
+ * ration_counter; if adding->client is NULL then, the daemon has gone, which was reported.
+ */
+struct ration_counter *adding_counter(struct adding *adding, const char *path);
+
+/* Append to a list for --json, as long as it is short. Takes the reference. With the lock. */
+void adding_list(struct adding *adding, json_t *array, json_t *item);

@@ -1,0 +1,184 @@
+/*
+ * Writes rationctl(1) to standard output, from the tables that --help is made of.
+ */
+#include "clients/cli/help.h"
+
+#include <string.h>
+
+/* Text in roff: no line begins a request, no backslash escapes, and "-" is the minus that can be copied. */
+static void put(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\\') {
+			(void)fputs("\\e", stdout);
+		} else if (text[i] == '-') {
+			(void)fputs("\\-", stdout);
+		} else if ((text[i] == '.' || text[i] == '\'') && (i == 0 || text[i - 1] == '\n')) {
+			(void)printf("\\&%c", text[i]);
+		} else {
+			(void)fputc(text[i], stdout);
+		}
+	}
+}
+
+static void put_string(const char *text)
+{
+	put(text, strlen(text));
+}
+
+static void section(const char *name)
+{
+	(void)printf(".SH %s\n", name);
+}
+
+struct paragraphs {
+	bool verbatim; /* an example is open */
+};
+
+static void put_paragraph(void *ctx, const char *text, size_t len, bool verbatim)
+{
+	struct paragraphs *paragraphs = ctx;
+
+	if (paragraphs->verbatim && !verbatim) {
+		(void)puts(".EE\n.RE");
+	}
+	if (!paragraphs->verbatim) {
+		(void)puts(verbatim ? ".PP\n.RS 4\n.EX" : ".PP");
+	} else if (!verbatim) {
+		(void)puts(".PP");
+	}
+	paragraphs->verbatim = verbatim;
+	while (verbatim && len > 0 && *text == ' ') {
+		text++;
+		len--;
+	}
+	put(text, len);
+	(void)puts("");
+}
+
+static void put_text(const char *text)
+{
+	struct paragraphs paragraphs = { false };
+
+	help_visit(text, put_paragraph, &paragraphs);
+	if (paragraphs.verbatim) {
+		(void)puts(".EE\n.RE");
+	}
+}
+
+static void put_options(uint64_t options)
+{
+	for (int id = 0; id < _OPT_COUNT; id++) {
+		const struct option_spec *spec = &option_specs[id];
+
+		if (!(options & OPTION(id))) {
+			continue;
+		}
+		(void)puts(".TP");
+		(void)fputs(".BR ", stdout);
+		if (spec->letter != 0) {
+			(void)printf("\\-%c \", \" ", spec->letter);
+		}
+		(void)fputs("\\-\\-", stdout);
+		put_string(spec->name);
+		if (spec->arg != NULL) {
+			(void)fputs(" \" ", stdout);
+			put_string(spec->arg);
+			(void)fputs("\"", stdout);
+		}
+		(void)puts("");
+		put_string(spec->help);
+		(void)puts(".");
+	}
+}
+
+static void put_command(const struct command *command)
+{
+	(void)printf(".SS \"rationctl ");
+	put_string(command->name);
+	(void)printf("%s", command->args[0] != '\0' ? " " : "");
+	put_string(command->args);
+	(void)printf("\"\n");
+	/* The summary as a sentence. */
+	(void)printf("%c", command->summary[0] >= 'a' ? command->summary[0] - 'a' + 'A'
+						      : command->summary[0]);
+	put_string(command->summary + 1);
+	(void)puts(".");
+	put_text(command->details);
+	put_options(command->options);
+}
+
+static void put_head(void)
+{
+	(void)printf(
+		".\\\" Generated from the tables of clients/cli.\n.TH RATIONCTL 1 \"\" \"rationd " RATION_VERSION
+		"\" \"User Commands\"\n");
+	section("NAME");
+	(void)puts("rationctl \\- count and read through rationd");
+	section("SYNOPSIS");
+	(void)puts(
+		".B rationctl\n[\\fB\\-\\-socket\\fR \\fIURL\\fR] [\\fB\\-\\-json\\fR] [\\fB\\-\\-timeout\\fR \\fID\\fR] \\fICOMMAND\\fR ...");
+	section("DESCRIPTION");
+	put_text(
+		"rationctl talks to rationd, which counts things at very high rates: it adds to counters, prints them, and asks the daemon "
+		"about itself.\n"
+		"\n"
+		"A counter has a PATH like requests/acme/web: segments joined by slashes. The first segment is the metric. A segment is 1 to 128 "
+		"bytes of UTF-8 without control characters and without blanks at its ends, and is none of . .. * **; a path has at most 16 "
+		"segments and 512 bytes. Every prefix of a path is a counter too: its total is what was added at it (own) and below it.\n"
+		"\n"
+		"N is a whole number of 64 bits, with a sign if you like, and may end in k M G T (thousands) or Ki Mi Gi Ti (1024 times). D is a "
+		"duration: digits and ms, s, m, h or d.");
+	section("OPTIONS");
+	(void)puts("These may stand before the command or after it.");
+	put_options(OPTIONS_GLOBAL);
+	(void)puts(
+		".TP\n.B \\-\\-version\nPrint the version and exit.\n.PP\n.B \\-\\-\nends the options. A word that begins with a minus and a digit "
+		"is no option: it is a negative N.");
+}
+
+static void put_tail(void)
+{
+	section("JSON");
+	put_text(
+		"With --json each command prints exactly one object on standard output. It has a member \"error\" if and only if the exit status "
+		"is not 0:\n"
+		"\n"
+		"  {\"error\": {\"status\": 3, \"code\": \"NOT_FOUND\", \"text\": \"no such path: requests/acme\"}}\n"
+		"\n"
+		"beside what could be answered. Its code is one of google.rpc.Code's names; of several errors it is the gravest, and all of "
+		"them are on standard error as text. Numbers are JSON integers up to 2^53 either way and strings beyond. Totals come with "
+		"error_bound (each may lack at most this much) and age_ms.");
+	section("EXIT STATUS");
+	for (int status = 0; status < _CLI_STATUS_COUNT; status++) {
+		(void)printf(".TP\n.B %d\n%c%s.\n", status,
+			     cli_statuses[status].meaning[0] - 'a' + 'A',
+			     cli_statuses[status].meaning + 1);
+	}
+	section("ENVIRONMENT");
+	(void)puts(
+		".TP\n.B RATIOND_SOCKET\nWhere the daemon is, unless \\fB\\-\\-socket\\fR says so.");
+	section("FILES");
+	(void)puts(
+		".TP\n.I /run/rationd/rationd.sock\nThe daemon's socket, where nothing else is said.");
+	section("EXAMPLES");
+	put_text(
+		"  rationctl add requests/acme/web\n"
+		"  rationctl add traffic/eth0 64Ki\n"
+		"  du -k --max-depth=1 /var | awk '{print \"disk_kib\" $2, $1}' | rationctl add -\n"
+		"  rationctl tree --depth 2 --sort total\n"
+		"  rationctl --json get requests/acme | jq '.values[0].total'");
+	section("SEE ALSO");
+	(void)puts(".BR rationd (8),\n.BR libration (3)");
+}
+
+int main(void)
+{
+	put_head();
+	section("COMMANDS");
+	for (const struct command *command = commands; command->name != NULL; command++) {
+		put_command(command);
+	}
+	put_tail();
+	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 1;
+}

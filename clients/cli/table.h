@@ -1,0 +1,30 @@
+#pragma once
+/*
+ * table: rows of texts, printed in columns that are as wide as their widest cell. Two blanks between columns, none at a line's end.
+ *
+ * The widths are those of bytes, not of letters: only the last column, and columns aligned to the left after which nothing has to
+ * line up, may hold texts of others.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define TABLE_MAX_COLUMNS 5
+
+struct table {
+	size_t n_columns;
+	const char *align; /* a letter for each column: 'l' or 'r' */
+	char **cells;
+	size_t n_cells;
+	size_t capacity;
+	bool no_memory;
+};
+
+void table_init(struct table *table, const char *align);
+void table_deinit(struct table *table);
+
+/* The next cell, left to right and row by row; copied. */
+void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* False: a cell before found no memory; nothing is printed then. */
+bool table_print(const struct table *table, FILE *out);

@@ -11,12 +11,15 @@
  *	ration_close(client, 1000, NULL);      // delivers what is left
  *
  * Adds are kept in the process and sent by a background thread, in numbered batches that the daemon counts once however
- * often they are sent. While the daemon is away they accumulate; memory does not grow with their number.
+ * often they are sent. While the daemon is away they accumulate in one number per counter: memory is bounded by the number of
+ * counters and max_unacknowledged, whatever is added. A process that ends without ration_close loses what was not sent yet.
  *
  * Threads: every function may be called from any thread. A client must not be used after ration_close has begun.
- * fork: the child starts empty with a session of its own, the parent keeps what it had; counters stay valid in both.
+ * fork: the child starts empty with a session of its own, the parent keeps what it had; counters stay valid in both, and each
+ * counts what is added in it. The child has no background thread until its first add, which starts it (and is not for a signal handler).
  * Errors: functions return 0, or a negative errno (no daemon: -ENOTCONN, time over: -ETIMEDOUT, bad argument: -EINVAL), or a
  * positive RATION_* status code answered by the daemon. ration_error() has the text.
+ * Times: timeout_ms is the longest wait in milliseconds, 0 for none, negative for no limit. Looking up a host's name can take longer.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,25 +70,34 @@ struct ration_loss {
 
 struct ration_options {
 	size_t size;		    /* sizeof(struct ration_options): set by RATION_OPTIONS_INIT */
-	uint32_t session_lifetime_ms; /* how long the session outlives its connection; 0..86,400,000; default 60,000 */
+	/*
+	 * How long the daemon remembers the session after its connection broke; 1..86,400,000; default 60,000. What was sent and not
+	 * acknowledged when it broke is counted once if the library is back within this time, else possibly twice.
+	 */
+	uint32_t session_lifetime_ms;
 	uint32_t send_interval_ms;    /* how long growth waits at most before it is sent; 1..60,000; default 50 */
 	size_t max_unacknowledged;    /* bytes of batches kept until acknowledged; 64 KiB..1 GiB; default 4 MiB */
 	uint32_t max_counters;	      /* 1..2^26; default 1,000,000 */
-	/* Called from the background thread, or from ration_close, for what can't be counted. It must not call this client. NULL: silence. */
+	/*
+	 * Called from the background thread, or from ration_close, for what can't be counted; one call at a time. It may add, and must not
+	 * call ration_flush or ration_close of this client. NULL: silence.
+	 */
 	void (*on_loss)(void *ctx, const struct ration_loss *loss);
 	void *ctx;
 };
-#define RATION_OPTIONS_INIT { .size = sizeof(struct ration_options) }
+#define RATION_OPTIONS_INIT { sizeof(struct ration_options), 0, 0, 0, 0, NULL, NULL }
 
 /*
- * url: "unix:PATH" or "tcp:HOST:PORT"; NULL: $RATIOND_SOCKET, else unix:/run/rationd/rationd.sock. options: NULL or zero fields for the
- * defaults. Returns at once, whether or not the daemon is there; NULL and errno for a bad url or option, or no memory.
+ * url: "unix:PATH", "tcp:HOST:PORT" or "tcp:[ADDRESS]:PORT"; NULL: $RATIOND_SOCKET, else unix:/run/rationd/rationd.sock. options:
+ * NULL or zero fields for the defaults. Returns at once, whether or not the daemon is there; NULL and errno for a bad url or option
+ * (EINVAL), no memory, or no background thread (EAGAIN).
  */
 RATION_API struct ration *ration_open(const char *url, const struct ration_options *options);
 
 /*
- * Deliver what was added, waiting at most timeout_ms, and free the client with its counters. *ret_undelivered (if not NULL):
- * how much, in magnitude, could not be delivered. 0, or -ETIMEDOUT if anything could not (it was also reported to on_loss).
+ * Deliver what was added, waiting at most timeout_ms, and free the client with its counters (NULL: nothing happens). *ret_undelivered
+ * (if not NULL): how much, in magnitude, was not acknowledged. 0, or -ETIMEDOUT if anything was not; it is also reported to on_loss,
+ * as RATION_UNAVAILABLE, path by path.
  */
 RATION_API int ration_close(struct ration *client, int timeout_ms, uint64_t *ret_undelivered);
 
@@ -95,21 +107,23 @@ RATION_API const char *ration_error(void);
 /* ---- counting ---- */
 
 /*
- * The counter at `path`; the same one for the same path. Valid until ration_close, also before the connection is up. NULL with errno
- * EINVAL (not a path), ENOSPC (max_counters), ENOMEM.
+ * The counter at `path`; the same one for the same path. Valid until ration_close, also before the connection is up; the daemon
+ * learns of it with the first add. Keep the result: this takes a lock. NULL with errno EINVAL (certainly not a path; the daemon may
+ * refuse others, see on_loss), ENOSPC (max_counters), ENOMEM.
  */
 RATION_API struct ration_counter *ration_counter(struct ration *client, const char *path);
 
 /*
  * Add n. Any thread, also from a signal handler: no syscall, no lock, no allocation, nothing to check. Amounts beyond +-2^32 take a slower,
- * locking way (not from a signal handler). What the daemon will not count (a negative add to a counter, say) is reported to on_loss.
+ * locking way (not from a signal handler). What the daemon will not count (a negative add to a counter, say) is reported to on_loss; so is
+ * an amount that would take what waits to be sent for one counter out of int64.
  */
 RATION_API void ration_add(struct ration_counter *counter, int64_t n);
 RATION_API void ration_inc(struct ration_counter *counter);
 
 /*
  * Wait until everything added before this call, by any thread, is counted by the daemon (or reported to on_loss). 0; at the end of the
- * time -ENOTCONN if there is no connection, else -ETIMEDOUT. timeout_ms < 0: no limit.
+ * time -ENOTCONN if there is no connection, else -ETIMEDOUT.
  */
 RATION_API int ration_flush(struct ration *client, int timeout_ms);
 
@@ -141,7 +155,8 @@ struct ration_view {
 
 /*
  * Values of n paths, in one round trip where they fit a frame. ret_values: n of them, each with a code of its own. ret_view may be NULL.
- * n 0 asks only whether the daemon answers. 0; -ENOTCONN (at once, if nobody listens), -ETIMEDOUT, or a code that concerns the whole request.
+ * n 0 asks only whether the daemon answers. 0; -ENOTCONN (at once, if nobody listens), -ETIMEDOUT, or a code that concerns the whole
+ * request; ret_values and ret_view are untouched then. What this client has added is seen after ration_flush.
  */
 RATION_API int ration_get(struct ration *client, const char *const *paths, size_t n, enum ration_consistency consistency,
 			  int timeout_ms, struct ration_value *ret_values, struct ration_view *ret_view);
@@ -154,7 +169,9 @@ struct ration_entry {
 
 /*
  * Visit a subtree, parents before children, children in no particular order. root: NULL or "" for all metrics. depth: levels below root,
- * UINT32_MAX for all. visit returns false to stop. Counters that are there during the whole walk are visited exactly once.
+ * UINT32_MAX for all. visit returns false to stop; its time does not count, and it may call any function of this client but ration_close.
+ * Counters that are there during the whole walk are visited exactly once. RATION_NOT_FOUND: no such root; RATION_ABORTED: the daemon was
+ * started anew meanwhile.
  */
 RATION_API int ration_walk(struct ration *client, const char *root, uint32_t depth, enum ration_consistency consistency, int timeout_ms,
 			   bool (*visit)(void *ctx, const struct ration_entry *entry), void *ctx, struct ration_view *ret_view);
@@ -164,7 +181,7 @@ RATION_API int ration_walk(struct ration *client, const char *root, uint32_t dep
 /* Have the daemon fold everything its workers hold back. */
 RATION_API int ration_fold(struct ration *client, int timeout_ms);
 
-/* The daemon's version, name by name, and its self metrics. Strings are valid during the call. */
+/* The daemon's version and its self metrics, one call of `item` each. Strings are valid during that call. */
 struct ration_status_item {
 	const char *name;
 	const char *text; /* NULL: a number */
@@ -180,9 +197,12 @@ struct ration_metric {
 	bool overflow;		  /* past it: count under <parent>/__other__ instead of refusing */
 	uint64_t expire_after_ms; /* idle leaves are removed after this; 0: never */
 };
-#define RATION_METRIC_INIT { .size = sizeof(struct ration_metric) }
+#define RATION_METRIC_INIT { sizeof(struct ration_metric), RATION_COUNTER, 0, false, 0 }
 
-/* Declare a metric or change it (ration_metric_set), or read what it is (ration_metric_get, RATION_NOT_FOUND). */
+/*
+ * Declare a metric or change it (ration_metric_set), or read what it is (ration_metric_get; RATION_NOT_FOUND). ret_metric begins with
+ * RATION_METRIC_INIT.
+ */
 RATION_API int ration_metric_set(struct ration *client, const char *name, const struct ration_metric *metric, int timeout_ms);
 RATION_API int ration_metric_get(struct ration *client, const char *name, int timeout_ms, struct ration_metric *ret_metric);
 

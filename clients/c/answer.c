@@ -1,0 +1,259 @@
+#include "clients/c/answer.h"
+
+#include "clients/c/include/ration.h"
+#include "clients/c/link.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ANSWER_MIN_FRAME 1024u /* less than this is no limit we can work with */
+
+static bool is_ours(uint32_t code)
+{
+	return code != CODE_UNAVAILABLE && code != CODE_ABORTED &&
+	       code != CODE_RESOURCE_EXHAUSTED && code != CODE_DEADLINE_EXCEEDED;
+}
+
+/* ---- Welcome ---- */
+
+static void drop_applied(struct outbox *outbox, uint64_t last_batch)
+{
+	while (outbox->kept != NULL && outbox->kept->number <= last_batch) {
+		outbox_drop_oldest(outbox);
+	}
+}
+
+/* Another daemon may take less in one request than the one for which a kept batch was cut: have its growth cut anew. */
+static int fit_kept(struct link *link)
+{
+	struct outbox *outbox = link->outbox;
+
+	for (struct batch *batch = outbox->kept; batch != NULL; batch = batch->next) {
+		struct add entries;
+		int r;
+
+		r = outbox_entries(outbox, batch, &entries);
+		if (r < 0) {
+			return r;
+		}
+		if (entries.n_handles <= link->limits.max_items &&
+		    batch->len <= link->limits.max_frame) {
+			continue;
+		}
+		for (size_t i = 0; i < entries.n_handles; i++) {
+			struct ration_counter *counter =
+				counters_at(link->counters, entries.handles[i]);
+
+			if (!outbox_give_back(outbox, counter, entries.deltas[i])) {
+				losses_add(link->losses, counter, CODE_OUT_OF_RANGE,
+					   entries.deltas[i], "", 0);
+			}
+		}
+		r = outbox_void(outbox, batch);
+		if (r < 0) {
+			return r;
+		}
+	}
+	return 0;
+}
+
+static void take_welcome(struct link *link, const struct welcome *welcome, int64_t now)
+{
+	struct outbox *outbox = link->outbox;
+
+	if (welcome->version != MESSAGE_VERSION) {
+		link_fail(link, now,
+			  "the daemon speaks version %u of the protocol, this library %u",
+			  welcome->version, MESSAGE_VERSION);
+		return;
+	}
+	if (welcome->limits.max_items == 0 || welcome->limits.max_frame < ANSWER_MIN_FRAME) {
+		link_fail(link, now, "the daemon's limits leave no room for a request");
+		return;
+	}
+	if (welcome->last_batch >= outbox->next_number) {
+		/* Not a session of ours. What was never sent can't be among what it has applied: start another one. */
+		link_forget(link);
+		link_fail(link, now,
+			  "the daemon knows the session by batches that were never sent");
+		return;
+	}
+	link->limits = welcome->limits;
+	drop_applied(outbox, welcome->last_batch);
+	interns_welcome(&link->interns, link->connection, welcome->resumed, welcome->last_batch);
+	if (fit_kept(link) < 0) {
+		link_fail(link, now, "no memory");
+		return;
+	}
+	link->to_send = outbox->kept;
+	link->heard_at = now;
+	link->state = LINK_UP;
+	link->text[0] = '\0';
+}
+
+/* ---- Interned ---- */
+
+static void refuse_run(struct link *link, const struct intern_run *run, uint32_t code, int64_t now)
+{
+	for (uint32_t i = 0; i < run->n; i++) {
+		interns_refused(counters_at(link->counters, run->first + i), code, now);
+	}
+}
+
+static void take_interned(struct link *link, uint64_t id, const struct interned *interned,
+			  int64_t now)
+{
+	const struct intern_run *run = interns_oldest(&link->interns);
+
+	if (run == NULL || run->id != id) {
+		link_fail(link, now, "a reply to a request that was not made");
+		return;
+	}
+	for (size_t i = 0; i < interned->n_errors; i++) {
+		const struct item_error *error = &interned->errors[i];
+
+		if (error->index < run->n) {
+			interns_refused(counters_at(link->counters, run->first + error->index),
+					error->code, now);
+		}
+	}
+	interns_drop_oldest(&link->interns);
+	link->backoff = 0;
+}
+
+/* ---- Applied ---- */
+
+/*
+ * The daemon has no counter behind this handle. If it had refused the path just before, that is why. Else the counter was
+ * removed: tell the path again and give the growth back, unless it has just been told and is unknown all the same, again and again.
+ */
+static bool give_back(struct link *link, struct ration_counter *counter, uint64_t batch,
+		      int64_t delta)
+{
+	if (batch >= counter->interned_before) {
+		counter->strikes =
+			batch == counter->interned_before ? (uint8_t)(counter->strikes + 1) : 1;
+		counter->interned_on = 0;
+	}
+	if (counter->strikes >= INTERN_MAX_STRIKES) {
+		counter->strikes = 0;
+		return false;
+	}
+	return outbox_give_back(link->outbox, counter, delta);
+}
+
+static void take_item_error(struct link *link, uint64_t batch, const struct item_error *error,
+			    uint32_t handle, int64_t delta, int64_t now)
+{
+	struct ration_counter *counter = counters_at(link->counters, handle);
+	uint32_t code = error->code;
+
+	if (counter->refused_until > now) {
+		code = counter->refused_code;
+	} else if (code == CODE_NOT_FOUND && give_back(link, counter, batch, delta)) {
+		return;
+	}
+	losses_add(link->losses, counter, code, delta, error->text.at, error->text.len);
+}
+
+static void take_applied(struct link *link, const struct applied *applied, int64_t now)
+{
+	struct outbox *outbox = link->outbox;
+	struct batch *batch = outbox->kept;
+	struct add entries;
+
+	if (batch == NULL || batch == link->to_send || applied->batch != batch->number) {
+		link_fail(link, now, "an acknowledgement of a batch that was not sent");
+		return;
+	}
+	if (applied->n_errors > 0) {
+		if (outbox_entries(outbox, batch, &entries) < 0) {
+			link_fail(link, now, "no memory");
+			return;
+		}
+		for (size_t i = 0; i < applied->n_errors; i++) {
+			const struct item_error *error = &applied->errors[i];
+
+			if (error->index < entries.n_handles) {
+				take_item_error(link, batch->number, error,
+						entries.handles[error->index],
+						entries.deltas[error->index], now);
+			}
+		}
+	}
+	outbox_drop_oldest(outbox);
+	link->backoff = 0;
+	link->faults = 0;
+}
+
+/* ---- all others ---- */
+
+/* A request as a whole was refused. */
+static void take_error(struct link *link, uint64_t id, const struct error_body *error, int64_t now)
+{
+	const struct intern_run *run = interns_oldest(&link->interns);
+
+	if (run != NULL && run->id == id) {
+		refuse_run(link, run, error->code, now);
+		interns_drop_oldest(&link->interns);
+	} else if (id == link->ping_id) {
+		link->ping_id = 0;
+	} else if (is_ours(error->code)) {
+		link_fault(link, error->code, &error->text, now);
+	} else {
+		link_fail(link, now, "the daemon refuses: %s: %.*s",
+			  ration_code_name((int)error->code), (int)error->text.len, error->text.at);
+	}
+}
+
+static void take_goodbye(struct link *link, const struct error_body *goodbye, int64_t now)
+{
+	if (is_ours(goodbye->code)) {
+		link_fault(link, goodbye->code, &goodbye->text, now);
+	} else {
+		link_fail(link, now, "the daemon ended the connection: %s: %.*s",
+			  ration_code_name((int)goodbye->code), (int)goodbye->text.len,
+			  goodbye->text.at);
+	}
+}
+
+static void take_greeting(struct link *link, const struct reply *reply, int64_t now)
+{
+	if (reply->type == REPLY_WELCOME && reply->id == link->hello_id) {
+		take_welcome(link, &reply->welcome, now);
+	} else if (reply->type == REPLY_ERROR || reply->type == REPLY_GOODBYE) {
+		link_fail(link, now, "the daemon refuses: %s: %.*s",
+			  ration_code_name((int)reply->error.code), (int)reply->error.text.len,
+			  reply->error.text.at);
+	} else if (reply->type != REPLY_NONE) {
+		link_fail(link, now, "the daemon did not begin with a welcome");
+	}
+}
+
+void answer_take(struct link *link, const struct reply *reply, int64_t now)
+{
+	if (link->state == LINK_GREETING) {
+		take_greeting(link, reply, now);
+		return;
+	}
+	switch (reply->type) {
+	case REPLY_INTERNED:
+		take_interned(link, reply->id, &reply->interned, now);
+		break;
+	case REPLY_APPLIED:
+		take_applied(link, &reply->applied, now);
+		break;
+	case REPLY_PONG:
+		link->ping_id = 0;
+		break;
+	case REPLY_ERROR:
+		take_error(link, reply->id, &reply->error, now);
+		break;
+	case REPLY_GOODBYE:
+		take_goodbye(link, &reply->goodbye, now);
+		break;
+	default:
+		/* A newer daemon may say what this version does not know. */
+		break;
+	}
+}

@@ -1,0 +1,322 @@
+#include "clients/c/client.h"
+
+#include "clients/c/call.h"
+#include "clients/c/clock.h"
+#include "clients/c/error.h"
+#include "clients/c/fork.h"
+#include "clients/c/include/ration.h"
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_URL "unix:/run/rationd/rationd.sock"
+
+/* ---- options ---- */
+
+struct range {
+	const char *name;
+	uint64_t min, max, fallback;
+};
+
+static const struct range LIFETIME = { "session_lifetime_ms", 1, 86400000, 60000 };
+static const struct range INTERVAL = { "send_interval_ms", 1, 60000, 50 };
+static const struct range UNACKNOWLEDGED = { "max_unacknowledged", 64 << 10, 1 << 30, 4 << 20 };
+static const struct range COUNTERS = { "max_counters", 1, 1 << 26, 1000000 };
+
+/* 0 stands for the default. */
+static int pick(const struct range *range, uint64_t value, uint64_t *ret_value)
+{
+	if (value == 0) {
+		value = range->fallback;
+	}
+	if (value < range->min || value > range->max) {
+		return error_set(-EINVAL, "%s is %llu: expected %llu to %llu, or 0 for the default",
+				 range->name, (unsigned long long)value,
+				 (unsigned long long)range->min, (unsigned long long)range->max);
+	}
+	*ret_value = value;
+	return 0;
+}
+
+/* What the program knows of the options: it may have been compiled with an older or a newer header. */
+static int read_options(const struct ration_options *options, struct ration_options *ret_known)
+{
+	struct ration_options known = RATION_OPTIONS_INIT;
+
+	if (options != NULL) {
+		if (options->size < offsetof(struct ration_options, session_lifetime_ms)) {
+			return error_set(-EINVAL,
+					 "options.size is %zu: begin with RATION_OPTIONS_INIT",
+					 options->size);
+		}
+		memcpy(&known, options,
+		       options->size < sizeof(known) ? options->size : sizeof(known));
+	}
+	*ret_known = known;
+	return 0;
+}
+
+static int apply_options(struct ration *client, const struct ration_options *options,
+			 uint32_t *ret_max_counters)
+{
+	uint64_t lifetime, interval, unacknowledged, counters;
+	struct ration_options known;
+	int r;
+
+	r = read_options(options, &known);
+	if (r == 0) {
+		r = pick(&LIFETIME, known.session_lifetime_ms, &lifetime);
+	}
+	if (r == 0) {
+		r = pick(&INTERVAL, known.send_interval_ms, &interval);
+	}
+	if (r == 0) {
+		r = pick(&UNACKNOWLEDGED, known.max_unacknowledged, &unacknowledged);
+	}
+	if (r == 0) {
+		r = pick(&COUNTERS, known.max_counters, &counters);
+	}
+	if (r < 0) {
+		return r;
+	}
+	client->send_interval_ms = (uint32_t)interval;
+	client->link.lifetime_ms = (uint32_t)lifetime;
+	client->link.max_unacknowledged = unacknowledged;
+	client->losses.on_loss = known.on_loss;
+	client->losses.ctx = known.ctx;
+	*ret_max_counters = (uint32_t)counters;
+	return 0;
+}
+
+/* ---- opening ---- */
+
+int client_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attributes;
+	int r;
+
+	r = pthread_condattr_init(&attributes);
+	if (r == 0) {
+		(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+		r = pthread_cond_init(cond, &attributes);
+		(void)pthread_condattr_destroy(&attributes);
+	}
+	return -r;
+}
+
+/* Accepts the half-built client; its thread is not running. */
+static struct ration *client_free(struct ration *client)
+{
+	link_deinit(&client->link);
+	outbox_deinit(&client->outbox);
+	losses_drop(&client->losses);
+	counters_deinit(&client->counters);
+	(void)call_free(client->call);
+	(void)pthread_cond_destroy(&client->progress);
+	(void)pthread_mutex_destroy(&client->lock);
+	free(client);
+	return NULL;
+}
+DEFINE_CLEANUP(struct ration *, client_free);
+
+static struct ration *client_alloc(void)
+{
+	struct ration *client = calloc(1, sizeof(*client));
+
+	if (client != NULL) {
+		client->worker = (struct worker)WORKER_INIT;
+		client->link.stream = (struct stream)STREAM_INIT;
+		(void)pthread_mutex_init(&client->lock, NULL);
+		(void)client_cond_init(&client->progress);
+	}
+	return client;
+}
+
+/* All but the thread. */
+static int client_new(const char *url, const struct ration_options *options,
+		      struct ration **ret_client)
+{
+	_cleanup_(client_freep) struct ration *client = client_alloc();
+	uint32_t max_counters;
+	int r;
+
+	if (client == NULL) {
+		return -ENOMEM;
+	}
+	r = dial_parse(url, &client->address);
+	if (r == 0) {
+		r = apply_options(client, options, &max_counters);
+	}
+	if (r < 0) {
+		return r;
+	}
+	r = counters_init(&client->counters, max_counters);
+	if (r < 0) {
+		return r;
+	}
+	outbox_init(&client->outbox, &client->counters, &client->losses);
+	client->link.address = &client->address;
+	client->link.outbox = &client->outbox;
+	client->link.counters = &client->counters;
+	client->link.losses = &client->losses;
+	r = link_init(&client->link);
+	if (r == 0) {
+		r = call_new(&client->address, &client->call);
+	}
+	if (r < 0) {
+		return r;
+	}
+	*ret_client = client;
+	client = NULL;
+	return 0;
+}
+
+static const char *default_url(void)
+{
+	const char *url = getenv("RATIOND_SOCKET");
+
+	return url == NULL || *url == '\0' ? DEFAULT_URL : url;
+}
+
+static struct ration *open_failed(int r)
+{
+	if (*ration_error() == '\0') {
+		(void)error_set(r, "%s", strerror(-r));
+	}
+	errno = -r;
+	return NULL;
+}
+
+struct ration *ration_open(const char *url, const struct ration_options *options)
+{
+	struct ration *client;
+	int r;
+
+	error_clear();
+	r = fork_setup();
+	if (r == 0) {
+		r = client_new(url == NULL ? default_url() : url, options, &client);
+	}
+	if (r < 0) {
+		return open_failed(r);
+	}
+	fork_enlist(client);
+	(void)pthread_mutex_lock(&client->lock);
+	r = worker_start(client);
+	(void)pthread_mutex_unlock(&client->lock);
+	if (r < 0) {
+		fork_unlist(client);
+		(void)client_free(client);
+		return open_failed(r);
+	}
+	return client;
+}
+
+/* ---- counters ---- */
+
+struct ration_counter *ration_counter(struct ration *client, const char *path)
+{
+	struct ration_counter *counter = NULL;
+	int r;
+
+	error_clear();
+	(void)pthread_mutex_lock(&client->lock);
+	r = counters_get(&client->counters, client, path, &counter);
+	(void)pthread_mutex_unlock(&client->lock);
+	if (r < 0) {
+		errno = -r;
+		return NULL;
+	}
+	return counter;
+}
+
+/* ---- flushing ---- */
+
+static bool is_flushed(const struct ration *client, uint64_t ticket)
+{
+	const struct outbox *outbox = &client->outbox;
+
+	return outbox_settled(outbox, ticket) && outbox_settled(outbox, outbox->given_back) &&
+	       losses_settled(&client->losses);
+}
+
+/* Wait under the client's lock until what was handed to the outbox so far is settled. */
+static int wait_until_flushed(struct ration *client, int64_t deadline)
+{
+	struct timespec until = clock_timespec(deadline);
+	uint64_t ticket = client->outbox.tickets_given;
+	int r = 0;
+
+	client->n_waiting++;
+	while (!is_flushed(client, ticket) && r == 0) {
+		r = deadline == CLOCK_NEVER
+			    ? pthread_cond_wait(&client->progress, &client->lock)
+			    : pthread_cond_timedwait(&client->progress, &client->lock, &until);
+	}
+	client->n_waiting--;
+	return is_flushed(client, ticket) ? 0 : -ETIMEDOUT;
+}
+
+static int flush(struct ration *client, int64_t deadline)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&client->lock);
+	outbox_collect(&client->outbox);
+	r = is_flushed(client, client->outbox.tickets_given) ? 0 : worker_start(client);
+	if (r == 0 && !is_flushed(client, client->outbox.tickets_given)) {
+		worker_hurry(client);
+		r = wait_until_flushed(client, deadline);
+	}
+	if (r == -ETIMEDOUT && !link_is_up(&client->link)) {
+		r = error_set(-ENOTCONN, "not connected to the daemon: %s", client->link.text);
+	} else if (r == -ETIMEDOUT) {
+		r = error_set(r, "the daemon has not acknowledged everything in time");
+	} else if (r < 0) {
+		r = error_set(r, "the background thread can't be started: %s", strerror(-r));
+	}
+	(void)pthread_mutex_unlock(&client->lock);
+	return r;
+}
+
+int ration_flush(struct ration *client, int timeout_ms)
+{
+	error_clear();
+	return flush(client, clock_deadline(timeout_ms));
+}
+
+/* ---- closing ---- */
+
+/* Report what is in no acknowledged batch; returns how much that is. */
+static uint64_t report_undelivered(struct ration *client)
+{
+	uint64_t undelivered;
+
+	(void)pthread_mutex_lock(&client->lock);
+	outbox_collect(&client->outbox);
+	undelivered = outbox_give_up(&client->outbox);
+	(void)losses_deliver(&client->losses, &client->lock);
+	(void)pthread_mutex_unlock(&client->lock);
+	return undelivered;
+}
+
+int ration_close(struct ration *client, int timeout_ms, uint64_t *ret_undelivered)
+{
+	uint64_t undelivered;
+
+	error_clear();
+	if (client == NULL) {
+		return 0;
+	}
+	(void)flush(client, clock_deadline(timeout_ms));
+	fork_unlist(client);
+	worker_stop(client);
+	undelivered = report_undelivered(client);
+	(void)client_free(client);
+	if (ret_undelivered != NULL) {
+		*ret_undelivered = undelivered;
+	}
+	return undelivered == 0 ? 0 : -ETIMEDOUT;
+}

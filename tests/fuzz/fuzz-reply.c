@@ -39,8 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 
-	check(frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) ==
-		      FRAME_OK &&
+	check(frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) == FRAME_OK &&
 	      used == len);
 	check(reply_decode(&second, message, message_len, &reply) == 0);
 	check(reply_encode(&second, &reply, &again, &again_len) == 0);

@@ -39,8 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 
-	check(frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) ==
-		      FRAME_OK &&
+	check(frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) == FRAME_OK &&
 	      used == len);
 	check(request_decode(&second, message, message_len, &request) == 0);
 	check(request_encode(&second, &request, &again, &again_len) == 0);

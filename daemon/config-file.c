@@ -1,0 +1,271 @@
+/*
+ * Files and their lines. inih takes a line apart; what it can't do is done before it sees the line: section names of any
+ * length, line numbers in errors, lines that are too long or are no line at all, empty sections.
+ */
+#include "daemon/config-load.h"
+
+#include "lib/base/cleanup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <fcntl.h>
+
+enum section {
+	SECTION_NONE,
+	SECTION_BAD, /* reported; its keys are passed over */
+	SECTION_DAEMON,
+	SECTION_METRIC,
+};
+
+struct lines {
+	struct config_load *load;
+	const char *name;
+	const char *at, *end;
+	unsigned number; /* of the line handed out last */
+	enum section section;
+	size_t metric;	    /* SECTION_METRIC: index, since the array can move */
+	unsigned daemon_in; /* the source in which [daemon] was begun last */
+	char where[CONFIG_MAX_ERROR_TEXT / 2];
+};
+
+static const char *where(struct lines *lines)
+{
+	(void)snprintf(lines->where, sizeof(lines->where), "%s:%u", lines->name, lines->number);
+	return lines->where;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f';
+}
+
+static void begin_metric(struct lines *lines, const char *name)
+{
+	struct config_draft_metric *metric = config_load_metric(lines->load, where(lines), name);
+
+	lines->section = SECTION_BAD;
+	if (metric == NULL) {
+		return;
+	}
+	if (metric->section_in == lines->load->source) {
+		config_load_error(lines->load, where(lines), "[metric %s] was there before in this file; put all its keys into one", name);
+		return;
+	}
+	metric->section_in = lines->load->source;
+	lines->section = SECTION_METRIC;
+	lines->metric = (size_t)(metric - lines->load->metrics);
+}
+
+/* `text` is a section's line without blanks around it: "[...". It is changed. */
+static void begin_section(struct lines *lines, char *text)
+{
+	char *close = strchr(text, ']');
+	char *name = text + 1;
+
+	lines->section = SECTION_BAD;
+	if (close == NULL) {
+		config_load_error(lines->load, where(lines), "'%s' has no ']'; expected [daemon] or [metric NAME]", text);
+		return;
+	}
+	*close = '\0';
+	close += 1 + strspn(close + 1, " \t");
+	if (*close != '\0' && *close != ';' && *close != '#') {
+		config_load_error(lines->load, where(lines), "'%s' after [%s]; expected nothing more on this line", close, name);
+		return;
+	}
+	if (strcmp(name, "daemon") == 0) {
+		if (lines->daemon_in == lines->load->source) {
+			config_load_error(lines->load, where(lines), "[daemon] was there before in this file; put all its keys into one");
+			return;
+		}
+		lines->daemon_in = lines->load->source;
+		lines->section = SECTION_DAEMON;
+	} else if (strncmp(name, "metric ", 7) == 0) {
+		name += 7;
+		name += strspn(name, " \t");
+		begin_metric(lines, name);
+	} else {
+		config_load_error(lines->load, where(lines), "unknown section [%s]; expected [daemon] or [metric NAME]", name);
+	}
+}
+
+/* True: inih may see this line. */
+static bool check_line(struct lines *lines, char *text)
+{
+	switch (text[0]) {
+	case '\0':
+	case '#':
+	case ';':
+		return false;
+	case '[':
+		begin_section(lines, text);
+		return false;
+	default:
+		break;
+	}
+	if (strpbrk(text, "=") == NULL) {
+		config_load_error(lines->load, where(lines), "'%s' is no setting; expected KEY = VALUE, [SECTION] or # COMMENT", text);
+		return false;
+	}
+	return true;
+}
+
+/* inih's reader, instead of fgets. An empty line is handed on in place of what was dealt with here. */
+static char *read_line(char *line, int size, void *stream)
+{
+	struct lines *lines = stream;
+	const char *start = lines->at, *newline, *stop;
+	size_t len;
+
+	if (start >= lines->end) {
+		return NULL;
+	}
+	newline = memchr(start, '\n', (size_t)(lines->end - start));
+	stop = newline != NULL ? newline : lines->end;
+	lines->at = newline != NULL ? newline + 1 : lines->end;
+	lines->number++;
+	if (lines->number == 1 && stop - start >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0) {
+		start += 3;
+	}
+	/* Blanks in front would make inih take the line for more of the one before. */
+	while (start < stop && is_blank(*start)) {
+		start++;
+	}
+	while (start < stop && is_blank(stop[-1])) {
+		stop--;
+	}
+	len = (size_t)(stop - start);
+	line[0] = '\0';
+	if (len > 0 && memchr(start, '\0', len) != NULL) {
+		config_load_error(lines->load, where(lines), "the line holds a zero byte; expected text");
+	} else if (len + 2 > (size_t)size) {
+		if (start[0] != '#' && start[0] != ';') {
+			config_load_error(lines->load, where(lines), "the line has %zu bytes; at most %d are allowed", len, size - 2);
+		}
+	} else {
+		memcpy(line, start, len);
+		line[len] = '\0';
+		if (!check_line(lines, line)) {
+			line[0] = '\0';
+		}
+	}
+	return line;
+}
+
+static int take_setting(void *user, const char *section, const char *name, const char *value)
+{
+	struct lines *lines = user;
+
+	(void)section;
+	switch (lines->section) {
+	case SECTION_NONE:
+		config_load_error(lines->load, where(lines), "%s = %s stands before any section; begin with [daemon]", name, value);
+		break;
+	case SECTION_BAD:
+		break;
+	case SECTION_DAEMON:
+		config_load_set(lines->load, where(lines), NULL, name, value);
+		break;
+	case SECTION_METRIC:
+		config_load_set(lines->load, where(lines), &lines->load->metrics[lines->metric], name, value);
+		break;
+	}
+	return 1;
+}
+
+void config_load_lines(struct config_load *load, const char *name, const char *text, size_t len)
+{
+	struct lines lines = { .load = load, .name = name, .at = text, .end = text + len };
+	int r = ini_parse_stream(read_line, &lines, take_setting, &lines);
+
+	if (r != 0) {
+		lines.number = r > 0 ? (unsigned)r : lines.number;
+		config_load_error(load, where(&lines), "is no setting; expected KEY = VALUE");
+	}
+}
+
+static int read_file(const char *path, char **ret_text, size_t *ret_len)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	_cleanup_free_ char *text = malloc(CONFIG_MAX_FILE + 1);
+	size_t len = 0;
+
+	if (text == NULL) {
+		return -ENOMEM;
+	}
+	if (fd < 0) {
+		return -errno;
+	}
+	while (len <= CONFIG_MAX_FILE) {
+		ssize_t n = read(fd, text + len, CONFIG_MAX_FILE + 1 - len);
+
+		if (n < 0 && errno != EINTR) {
+			return -errno;
+		}
+		if (n == 0) {
+			*ret_text = text;
+			*ret_len = len;
+			text = NULL;
+			return 0;
+		}
+		len += n > 0 ? (size_t)n : 0;
+	}
+	return -EFBIG;
+}
+
+void config_load_file(struct config_load *load, const char *path, bool may_be_missing)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	int r = read_file(path, &text, &len);
+
+	load->source++;
+	if (r == -ENOENT && may_be_missing) {
+		return;
+	}
+	if (r == -ENOMEM) {
+		load->no_memory = true;
+	} else if (r != 0) {
+		config_load_error(load, path, "can't be read: %s", strerror(-r));
+	} else {
+		config_load_lines(load, path, text, len);
+	}
+}
+
+static int is_conf_file(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && len > 5 && strcmp(entry->d_name + len - 5, ".conf") == 0;
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+void config_load_folder(struct config_load *load, const char *path)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, is_conf_file, compare_names);
+
+	if (n < 0 && errno != ENOENT) {
+		config_load_error(load, path, "can't be read: %s", strerror(errno));
+	}
+	for (int i = 0; i < n; i++) {
+		char *file = NULL;
+
+		if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) {
+			load->no_memory = true;
+		} else {
+			config_load_file(load, file, /* may_be_missing= */ false);
+			free(file);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+}

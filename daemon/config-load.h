@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * config-load: what is kept while a configuration is read, shared by config.c and config-file.c.
+ */
+#include "daemon/config-keys.h"
+
+#define CONFIG_MAX_KEYS 64u
+
+/* A metric and which file said each of its keys last. */
+struct config_draft_metric {
+	struct config_metric metric;
+	unsigned section_in; /* the file whose section was begun last; 0: none */
+	unsigned set_in[CONFIG_MAX_KEYS];
+};
+
+struct config_load {
+	struct config *config;
+	struct config_report *report;
+	struct config_draft_metric *metrics;
+	size_t n_metrics;
+	unsigned source;		  /* counts files from 1, the flags last: what is set twice by one source is an error */
+	unsigned set_in[CONFIG_MAX_KEYS]; /* by index in config_keys */
+	bool no_memory;
+};
+
+/* "where: text" to the report. */
+void config_load_error(struct config_load *load, const char *where, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* One KEY = VALUE of [daemon] (metric NULL) or of a metric; errors are reported. */
+void config_load_set(struct config_load *load, const char *where, struct config_draft_metric *metric, const char *name,
+		     const char *value);
+
+/* The metric called `name`, made if need be; NULL: reported. */
+struct config_draft_metric *config_load_metric(struct config_load *load, const char *where, const char *name);
+
+/* All lines of `text`, which is called `name` in errors. */
+void config_load_lines(struct config_load *load, const char *name, const char *text, size_t len);
+/* A file, which must be there unless `may_be_missing`. */
+void config_load_file(struct config_load *load, const char *path, bool may_be_missing);
+/* All *.conf files in a folder, by name; no folder is fine. */
+void config_load_folder(struct config_load *load, const char *path);

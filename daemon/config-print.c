@@ -1,0 +1,77 @@
+#include "daemon/config-keys.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Words of `text` behind "# ", in lines of at most 100 columns. */
+static void print_comment(FILE *file, const char *text)
+{
+	int column = 0;
+
+	while (*text != '\0') {
+		int len = (int)strcspn(text, " ");
+
+		if (column > 0 && column + 1 + len > 100) {
+			(void)fprintf(file, "\n");
+			column = 0;
+		}
+		column += fprintf(file, "%s%.*s", column > 0 ? " " : "# ", len, text);
+		text += len;
+		text += *text == ' ';
+	}
+	(void)fprintf(file, "\n");
+}
+
+static void print_listen(FILE *file, const struct config *config)
+{
+	char text[ADDRESS_MAX_TEXT];
+
+	if (config->n_listen == 0) {
+		(void)fprintf(file, "#listen = %s\n", ADDRESS_DEFAULT);
+	}
+	for (size_t i = 0; i < config->n_listen; i++) {
+		(void)fprintf(file, "listen = %s\n", address_format(&config->listen[i], text));
+	}
+}
+
+/* A default is a comment, so that the file keeps to defaults of later versions. */
+static void print_keys(FILE *file, enum config_section section, const struct config *config, void *object, bool help)
+{
+	for (size_t i = 0; i < config_n_keys; i++) {
+		const struct config_key *key = &config_keys[i];
+		char text[CONFIG_MAX_VALUE_TEXT], range[CONFIG_MAX_VALUE_TEXT * 3];
+		int64_t value;
+
+		if (key->section != section) {
+			continue;
+		}
+		if (help) {
+			(void)fprintf(file, "\n");
+			print_comment(file, key->help);
+		}
+		if (key->type == CONFIG_LISTEN) {
+			print_listen(file, config);
+			continue;
+		}
+		if (help && key->type != CONFIG_BOOL && key->type != CONFIG_KIND) {
+			(void)fprintf(file, "# %s%s\n", config_value_range(key, range), key->fixed ? "; takes effect at restart" : "");
+		}
+		value = *config_key_place(key, object);
+		(void)fprintf(file, "%s%s = %s\n", value == key->fallback ? "#" : "", key->name, config_value_format(key, value, text));
+	}
+}
+
+int config_print(const struct config *config, FILE *file)
+{
+	struct config_metric example = { .name = "NAME" };
+
+	(void)fprintf(file, "# The configuration of rationd; see rationd.conf(5). Defaults are comments.\n\n[daemon]\n");
+	print_keys(file, CONFIG_DAEMON, config, (void *)(uintptr_t)config, /* help= */ true);
+	(void)fprintf(file, "\n# What a metric may do, by its name: the first segment of a path.\n#[metric NAME]\n");
+	print_keys(file, CONFIG_METRIC, config, &example, /* help= */ true);
+	for (size_t i = 0; i < config->n_metrics; i++) {
+		(void)fprintf(file, "\n[metric %s]\n", config->metrics[i].name);
+		print_keys(file, CONFIG_METRIC, config, &config->metrics[i], /* help= */ false);
+	}
+	return fflush(file) == 0 && !ferror(file) ? 0 : -EIO;
+}

@@ -1,0 +1,197 @@
+#include "daemon/config-keys.h"
+
+#include "lib/base/duration.h"
+#include "lib/base/number.h"
+#include "lib/engine/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *suffix;
+	int64_t factor;
+} suffixes[] = {
+	/* Of those that divide a value, the first is used to print it. */
+	{ "Gi", INT64_C(1) << 30 }, { "Mi", 1 << 20 }, { "Ki", 1 << 10 }, { "G", 1000000000 }, { "M", 1000000 }, { "k", 1000 },
+};
+
+#define N_SUFFIXES (sizeof(suffixes) / sizeof(suffixes[0]))
+
+const struct config_key *config_key_find(enum config_section section, const char *name)
+{
+	for (size_t i = 0; i < config_n_keys; i++) {
+		if (config_keys[i].section == section && strcmp(config_keys[i].name, name) == 0) {
+			return &config_keys[i];
+		}
+	}
+	return NULL;
+}
+
+static bool parse_count(const char *text, int64_t *ret_value)
+{
+	size_t len = strlen(text);
+	int64_t factor = 1, value;
+
+	for (size_t i = 0; i < N_SUFFIXES; i++) {
+		size_t suffix = strlen(suffixes[i].suffix);
+
+		if (len > suffix && strcmp(text + len - suffix, suffixes[i].suffix) == 0) {
+			factor = suffixes[i].factor;
+			len -= suffix;
+			break;
+		}
+	}
+	if (number_parse_signed(text, len, 0, INT64_MAX, &value) != NUMBER_OK || __builtin_mul_overflow(value, factor, &value)) {
+		return false;
+	}
+	*ret_value = value;
+	return true;
+}
+
+static bool parse_mode(const char *text, int64_t *ret_value)
+{
+	int64_t value = 0;
+
+	if (text[0] == '\0' || strlen(text) > 4) {
+		return false;
+	}
+	for (; *text != '\0'; text++) {
+		if (*text < '0' || *text > '7') {
+			return false;
+		}
+		value = value * 8 + (*text - '0');
+	}
+	*ret_value = value;
+	return true;
+}
+
+static bool parse_word(const char *text, const char *zero, const char *one, int64_t *ret_value)
+{
+	if (strcmp(text, zero) != 0 && strcmp(text, one) != 0) {
+		return false;
+	}
+	*ret_value = strcmp(text, one) == 0;
+	return true;
+}
+
+static bool parse_bool(const char *text, int64_t *ret_value)
+{
+	return parse_word(text, "no", "yes", ret_value) || parse_word(text, "false", "true", ret_value) ||
+	       parse_word(text, "off", "on", ret_value);
+}
+
+static bool parse_typed(const struct config_key *key, const char *text, int64_t *ret_value)
+{
+	switch (key->type) {
+	case CONFIG_COUNT:
+	case CONFIG_BYTES:
+		return parse_count(text, ret_value);
+	case CONFIG_DURATION:
+		return duration_parse(text, strlen(text), ret_value) == DURATION_OK;
+	case CONFIG_BOOL:
+		return parse_bool(text, ret_value);
+	case CONFIG_KIND:
+		return parse_word(text, "counter", "gauge", ret_value);
+	case CONFIG_MODE:
+		return parse_mode(text, ret_value);
+	case CONFIG_LISTEN:
+		break;
+	}
+	return false;
+}
+
+static const char *type_text(enum config_type type)
+{
+	switch (type) {
+	case CONFIG_COUNT:
+		return "a whole number";
+	case CONFIG_BYTES:
+		return "a number of bytes (such as 65536, 64Ki or 4Mi)";
+	case CONFIG_DURATION:
+		return "a duration (a whole number and ns, us, ms, s, m, h or d, such as 250ms)";
+	case CONFIG_BOOL:
+		return "yes or no";
+	case CONFIG_KIND:
+		return "counter or gauge";
+	case CONFIG_MODE:
+		return "an octal mode (such as 0660)";
+	case CONFIG_LISTEN:
+		return "an address";
+	}
+	return "a value";
+}
+
+bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value, char *error)
+{
+	char range[CONFIG_MAX_VALUE_TEXT * 3];
+	int64_t value;
+
+	if (key->zero != NULL && strcmp(text, key->zero) == 0) {
+		*ret_value = 0;
+		return true;
+	}
+	if (!parse_typed(key, text, &value)) {
+		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is not %s%s%s", type_text(key->type), key->zero != NULL ? " or " : "",
+			       key->zero != NULL ? key->zero : "");
+		return false;
+	}
+	if (key->type != CONFIG_BOOL && key->type != CONFIG_KIND && (value < key->min || value > key->max)) {
+		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is out of range; allowed is %s", config_value_range(key, range));
+		return false;
+	}
+	*ret_value = value;
+	return true;
+}
+
+static const char *format_count(int64_t value, char *text)
+{
+	for (size_t i = 0; i < N_SUFFIXES; i++) {
+		if (value != 0 && value % suffixes[i].factor == 0) {
+			(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%" PRIi64 "%s", value / suffixes[i].factor, suffixes[i].suffix);
+			return text;
+		}
+	}
+	(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%" PRIi64, value);
+	return text;
+}
+
+const char *config_value_format(const struct config_key *key, int64_t value, char *text)
+{
+	if (key->zero != NULL && value == 0) {
+		(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%s", key->zero);
+		return text;
+	}
+	switch (key->type) {
+	case CONFIG_COUNT:
+		(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%" PRIi64, value);
+		break;
+	case CONFIG_BYTES:
+		return format_count(value, text);
+	case CONFIG_DURATION:
+		return duration_format(value, text);
+	case CONFIG_BOOL:
+		return value != 0 ? "yes" : "no";
+	case CONFIG_KIND:
+		return value == ENGINE_GAUGE ? "gauge" : "counter";
+	case CONFIG_MODE:
+		(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%04" PRIo64, (uint64_t)value);
+		break;
+	case CONFIG_LISTEN:
+		text[0] = '\0';
+		break;
+	}
+	return text;
+}
+
+const char *config_value_range(const struct config_key *key, char *text)
+{
+	char min[CONFIG_MAX_VALUE_TEXT], max[CONFIG_MAX_VALUE_TEXT];
+	struct config_key plain = *key;
+
+	plain.zero = NULL;
+	(void)snprintf(text, CONFIG_MAX_VALUE_TEXT * 3, "%s to %s%s%s", config_value_format(&plain, key->min, min),
+		       config_value_format(&plain, key->max, max), key->zero != NULL ? ", or " : "",
+		       key->zero != NULL ? key->zero : "");
+	return text;
+}

@@ -1,0 +1,344 @@
+#include "daemon/config.h"
+
+#include "daemon/config-load.h"
+#include "lib/base/cleanup.h"
+#include "lib/names/path.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+DEFINE_CLEANUP(struct config *, config_free);
+
+struct config *config_free(struct config *config)
+{
+	if (config != NULL) {
+		free(config->metrics);
+		free(config);
+	}
+	return NULL;
+}
+
+static void set_fallbacks(enum config_section section, void *object)
+{
+	for (size_t i = 0; i < config_n_keys; i++) {
+		if (config_keys[i].section == section && config_keys[i].type != CONFIG_LISTEN) {
+			*config_key_place(&config_keys[i], object) = config_keys[i].fallback;
+		}
+	}
+}
+
+void config_load_error(struct config_load *load, const char *where, const char *format, ...)
+{
+	char text[CONFIG_MAX_ERROR_TEXT * 2];
+	int len = snprintf(text, sizeof(text), "%s: ", where);
+	va_list args;
+
+	load->report->n_errors++;
+	if (load->report->error == NULL) {
+		return;
+	}
+	if (len > 0 && len < (int)sizeof(text)) {
+		va_start(args, format);
+		(void)vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
+		va_end(args);
+	}
+	load->report->error(load->report->ctx, text);
+}
+
+/* The key of this section that looks most like `name`, for "did you mean"; NULL if none does. */
+static const char *similar_key(enum config_section section, const char *name)
+{
+	const char *best = NULL;
+	size_t best_common = 3;
+
+	for (size_t i = 0; i < config_n_keys; i++) {
+		const char *key = config_keys[i].name;
+		size_t common = 0;
+
+		while (key[common] != '\0' && key[common] == name[common]) {
+			common++;
+		}
+		if (config_keys[i].section == section && common > best_common) {
+			best = key;
+			best_common = common;
+		}
+	}
+	return best;
+}
+
+static void unknown_key(struct config_load *load, const char *where, enum config_section section, const char *name)
+{
+	const char *similar = similar_key(section, name);
+
+	if (similar != NULL) {
+		config_load_error(load, where, "unknown key '%s' in [%s]; did you mean '%s'?", name,
+				  section == CONFIG_DAEMON ? "daemon" : "metric", similar);
+	} else {
+		config_load_error(load, where, "unknown key '%s' in [%s]; see rationd.conf(5) for those there are", name,
+				  section == CONFIG_DAEMON ? "daemon" : "metric");
+	}
+}
+
+static void add_listen(struct config_load *load, const char *where, const char *value)
+{
+	struct config *config = load->config;
+	struct address address;
+	enum address_error r = address_parse(value, &address);
+
+	if (r != ADDRESS_OK) {
+		config_load_error(load, where, "listen = %s: %s", value, address_error_text(r));
+		return;
+	}
+	for (size_t i = 0; i < config->n_listen; i++) {
+		if (address_equal(&config->listen[i], &address)) {
+			config_load_error(load, where, "listen = %s: is there already; give each address once", value);
+			return;
+		}
+	}
+	if (config->n_listen == CONFIG_MAX_LISTEN) {
+		config_load_error(load, where, "listen = %s: there are %u addresses already, and no more are allowed", value,
+				  CONFIG_MAX_LISTEN);
+		return;
+	}
+	config->listen[config->n_listen++] = address;
+}
+
+static void set_listen(struct config_load *load, const char *where, unsigned *set_in, const char *value)
+{
+	if (*set_in != load->source) {
+		load->config->n_listen = 0;
+		*set_in = load->source;
+	}
+	add_listen(load, where, value);
+}
+
+void config_load_set(struct config_load *load, const char *where, struct config_draft_metric *metric, const char *name,
+		     const char *value)
+{
+	enum config_section section = metric != NULL ? CONFIG_METRIC : CONFIG_DAEMON;
+	const struct config_key *key = config_key_find(section, name);
+	void *object = metric != NULL ? (void *)&metric->metric : (void *)load->config;
+	char error[CONFIG_MAX_ERROR_TEXT];
+	unsigned *set_in;
+	int64_t parsed;
+
+	if (key == NULL) {
+		unknown_key(load, where, section, name);
+		return;
+	}
+	set_in = &(metric != NULL ? metric->set_in : load->set_in)[key - config_keys];
+	if (key->type == CONFIG_LISTEN) {
+		set_listen(load, where, set_in, value);
+		return;
+	}
+	if (*set_in == load->source) {
+		config_load_error(load, where, "%s = %s: %s was set before in this file; set it once", name, value, name);
+		return;
+	}
+	*set_in = load->source;
+	if (!config_value_parse(key, value, &parsed, error)) {
+		config_load_error(load, where, "%s = %s: %s", name, value, error);
+		return;
+	}
+	*config_key_place(key, object) = parsed;
+}
+
+struct config_draft_metric *config_load_metric(struct config_load *load, const char *where, const char *name)
+{
+	enum path_error r = path_check_segment(name, strlen(name), NULL);
+	struct config_draft_metric *grown;
+
+	if (r != PATH_OK) {
+		config_load_error(load, where, "[metric %s]: the name %s", name, path_error_text(r));
+		return NULL;
+	}
+	for (size_t i = 0; i < load->n_metrics; i++) {
+		if (strcmp(load->metrics[i].metric.name, name) == 0) {
+			return &load->metrics[i];
+		}
+	}
+	if (load->n_metrics == CONFIG_MAX_METRICS) {
+		config_load_error(load, where, "[metric %s]: there are %u metrics already, and no more are allowed here", name,
+				  CONFIG_MAX_METRICS);
+		return NULL;
+	}
+	grown = reallocarray(load->metrics, load->n_metrics + 1, sizeof(*grown));
+	if (grown == NULL) {
+		load->no_memory = true;
+		return NULL;
+	}
+	load->metrics = grown;
+	grown = &load->metrics[load->n_metrics++];
+	memset(grown, 0, sizeof(*grown));
+	set_fallbacks(CONFIG_METRIC, &grown->metric);
+	memcpy(grown->metric.name, name, strlen(name) + 1);
+	return grown;
+}
+
+static int compare_metrics(const void *a, const void *b)
+{
+	return strcmp(((const struct config_metric *)a)->name, ((const struct config_metric *)b)->name);
+}
+
+static int take_metrics(struct config_load *load)
+{
+	struct config *config = load->config;
+
+	config->metrics = calloc(load->n_metrics + 1, sizeof(*config->metrics));
+	if (config->metrics == NULL) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < load->n_metrics; i++) {
+		config->metrics[i] = load->metrics[i].metric;
+	}
+	config->n_metrics = load->n_metrics;
+	qsort(config->metrics, config->n_metrics, sizeof(*config->metrics), compare_metrics);
+	return 0;
+}
+
+/* What no single key can see. */
+static void check_together(struct config_load *load)
+{
+	const struct config *config = load->config;
+
+	for (size_t i = 0; i < config->n_metrics; i++) {
+		const struct config_metric *metric = &config->metrics[i];
+
+		if (metric->overflow != 0 && metric->max_counters == 0) {
+			config_load_error(load, "configuration", "[metric %s]: overflow = yes has no effect without max_counters; set both",
+					  metric->name);
+		}
+	}
+}
+
+static int finish(struct config_load *load, struct config **ret_config)
+{
+	int r = load->no_memory ? -ENOMEM : take_metrics(load);
+
+	if (r == 0) {
+		check_together(load);
+	}
+	free(load->metrics);
+	load->metrics = NULL;
+	if (r != 0) {
+		return r;
+	}
+	if (load->report->n_errors > 0) {
+		return CONFIG_E_INVALID;
+	}
+	*ret_config = load->config;
+	load->config = NULL;
+	return 0;
+}
+
+static struct config *config_new(void)
+{
+	struct config *config = calloc(1, sizeof(*config));
+
+	if (config != NULL) {
+		set_fallbacks(CONFIG_DAEMON, config);
+	}
+	return config;
+}
+
+int config_load_text(const char *name, const char *text, size_t len, struct config_report *report, struct config **ret_config)
+{
+	_cleanup_(config_freep) struct config *config = config_new();
+	struct config_load load = { .config = config, .report = report, .source = 1 };
+	int r;
+
+	if (config == NULL) {
+		return -ENOMEM;
+	}
+	config_load_lines(&load, name, text, len);
+	r = finish(&load, ret_config);
+	config = load.config;
+	return r;
+}
+
+static int load_files(struct config_load *load, const char *file)
+{
+	_cleanup_free_ char *folder = NULL;
+	const char *path = file != NULL ? file : CONFIG_DEFAULT_FILE;
+
+	if (asprintf(&folder, "%s.d", path) < 0) {
+		folder = NULL;
+		return -ENOMEM;
+	}
+	config_load_file(load, path, /* may_be_missing= */ file == NULL);
+	config_load_folder(load, folder);
+	return 0;
+}
+
+int config_load(const struct config_source *source, struct config_report *report, struct config **ret_config)
+{
+	_cleanup_(config_freep) struct config *config = config_new();
+	struct config_load load = { .config = config, .report = report };
+	int r;
+
+	if (config == NULL) {
+		return -ENOMEM;
+	}
+	r = load_files(&load, source->file);
+	if (r != 0) {
+		return r;
+	}
+	load.source++;
+	for (size_t i = 0; i < source->n_flags; i++) {
+		char where[64];
+
+		(void)snprintf(where, sizeof(where), "--%s", source->flags[i].name);
+		config_load_set(&load, where, NULL, source->flags[i].name, source->flags[i].value);
+	}
+	r = finish(&load, ret_config);
+	config = load.config;
+	return r;
+}
+
+static bool listen_differs(const struct config *a, const struct config *b)
+{
+	if (a->n_listen != b->n_listen) {
+		return true;
+	}
+	for (size_t i = 0; i < a->n_listen; i++) {
+		if (!address_equal(&a->listen[i], &b->listen[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+size_t config_fixed_changes(const struct config *old, const struct config *new, void (*changed)(void *ctx, const char *key),
+			    void *ctx)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < config_n_keys; i++) {
+		const struct config_key *key = &config_keys[i];
+		bool differs;
+
+		if (key->section != CONFIG_DAEMON || !key->fixed) {
+			continue;
+		}
+		differs = key->type == CONFIG_LISTEN ? listen_differs(old, new) :
+						       *config_key_place(key, (void *)(uintptr_t)old) !=
+							       *config_key_place(key, (void *)(uintptr_t)new);
+		if (differs) {
+			changed(ctx, key->name);
+			n++;
+		}
+	}
+	return n;
+}
+
+const struct config_metric *config_metric_find(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->n_metrics; i++) {
+		if (strcmp(config->metrics[i].name, name) == 0) {
+			return &config->metrics[i];
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,88 @@
+#pragma once
+/*
+ * connection: one client's stream of requests and replies.
+ *
+ * A round: one read of bounded size, every whole frame in it answered in order, one write. So one request costs one epoll_wait, one
+ * read, one write; a busy client gets no more than one round before the others had theirs; and an idle one holds little memory,
+ * since bytes are kept only while a frame is half there or the client does not read.
+ *
+ *	NEW	 no Hello yet; it has hello_timeout for it
+ *	OPEN	 greeted
+ *	ENDING	 a Goodbye is the last thing it gets; requests are no longer taken
+ *	LINGERING the Goodbye was sent; what still comes is thrown away until the client closes, so that it is not lost with a reset
+ *
+ * Who reads nothing is not read from once half of max_output waits for it, and is dropped once it has taken nothing for
+ * write_timeout.
+ *
+ * Thread safety: a connection belongs to one worker at a time, and only its thread touches it. connection_new and
+ * connection_free may be called while it has none.
+ */
+#include "daemon/input.h"
+#include "daemon/output.h"
+#include "proto/message.h"
+
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#define CONNECTION_MAX_PEER 72u
+#define CONNECTION_LINGER_NS INT64_C(1000000000)
+
+struct session;
+struct walk_job;
+struct worker;
+
+enum connection_state {
+	CONNECTION_NEW,
+	CONNECTION_OPEN,
+	CONNECTION_ENDING,
+	CONNECTION_LINGERING,
+};
+
+struct connection {
+	LIST_ENTRY(connection) link; /* in its worker's list */
+	struct worker *worker;	     /* NULL while on its way to one */
+	int fd;
+	enum connection_state state;
+	bool paused;  /* not read from: too much output waits */
+	bool eof;     /* the client has shut down its direction */
+	bool lost;    /* an error on the socket: to be closed at once */
+	bool settled; /* sent here by another worker to get its session */
+	bool draining; /* stopping: what was in the socket when the stop came is still answered */
+	bool reading, writing; /* which events are set */
+	int64_t drain_left;
+	struct input input;
+	struct output output;
+	struct session *session; /* NULL: none */
+	SIMPLEQ_HEAD(, walk_job) walks;
+	unsigned n_walks;
+	/* Monotonic; when each of these began, 0: it is not so. */
+	int64_t hello_since, frame_since, write_since, linger_since;
+	int64_t timer_at; /* when the timer fires; 0: not set */
+	struct event readable, writable, timer;
+	char peer[CONNECTION_MAX_PEER];
+};
+
+/* Takes over the fd, which is non-blocking, only on success. NULL: no memory. */
+struct connection *connection_new(int fd, const char *peer, int64_t now_ns);
+/* Of one that no worker has. Closes. Takes NULL, returns NULL. */
+struct connection *connection_free(struct connection *connection);
+
+/* The worker's thread takes it in, and answers what came with it. */
+void connection_attach(struct connection *connection, struct worker *worker);
+
+/* ---- for the handlers of requests, and for the worker ---- */
+
+/* Encode and send. A reply that does not fit a frame is replaced by an error that says so. */
+void connection_reply(struct connection *connection, const struct reply *reply);
+
+/* Say Goodbye and take no more requests. */
+void connection_end(struct connection *connection, enum code code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Stopping: end once what the socket holds now was answered. */
+void connection_stop(struct connection *connection);
+
+/* Close at once, whatever waits. Frees. */
+void connection_close(struct connection *connection);

@@ -1,0 +1,592 @@
+#include "daemon/daemon.h"
+
+#include "daemon/clock.h"
+#include "daemon/notify.h"
+#include "lib/base/cleanup.h"
+#include "proto/frame.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define DAEMON_EXPIRE_BUDGET 10000u /* counters looked at in a second */
+
+DEFINE_CLEANUP(struct daemon *, daemon_free);
+
+static void set_state(struct daemon *daemon, enum daemon_state state)
+{
+	atomic_store_explicit(&daemon->state, (int)state, memory_order_relaxed);
+}
+
+static void add_one(_Atomic(uint64_t) *word)
+{
+	atomic_fetch_add_explicit(word, 1, memory_order_relaxed);
+}
+
+/* ---- connections ---- */
+
+static uint32_t count_connections(struct daemon *daemon, struct worker **ret_least)
+{
+	uint32_t all = 0, least = UINT32_MAX;
+
+	for (unsigned i = 0; i < daemon->n_workers; i++) {
+		struct worker *worker = &daemon->workers[i];
+		/* Relaxed: one more or less for a moment does not matter to a choice. */
+		uint32_t n = atomic_load_explicit(&worker->n_connections, memory_order_relaxed);
+
+		all += n;
+		if (n < least) {
+			least = n;
+			*ret_least = worker;
+		}
+	}
+	return all;
+}
+
+/* One frame to a fresh socket, whose buffer has room for it; whoever does not get it sees the connection closed. */
+static void refuse(struct daemon *daemon, int fd, const char *peer, const char *text)
+{
+	const struct reply goodbye = {
+		.type = REPLY_GOODBYE,
+		.goodbye = { .code = CODE_RESOURCE_EXHAUSTED, .text = text_of(text) },
+	};
+	struct arena arena = ARENA_INIT(1 << 16);
+	uint8_t sink[4096];
+	const uint8_t *bytes;
+	size_t len;
+
+	add_one(&daemon->connections_refused);
+	log_peer(&daemon->log, LOG_KIND_REFUSED, clock_monotonic_ns(), LOG_WARNING, peer, "refused: %s", text);
+	if (reply_encode(&arena, &goodbye, &bytes, &len) == 0) {
+		(void)send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	(void)shutdown(fd, SHUT_WR);
+	/* What the client has sent already would turn the close into a reset, and the Goodbye might be lost with it. */
+	(void)!recv(fd, sink, sizeof(sink), MSG_DONTWAIT);
+	arena_deinit(&arena);
+	(void)close(fd);
+}
+
+static void on_accepted(void *ctx, int fd, const char *peer)
+{
+	struct daemon *daemon = ctx;
+	struct connection *connection;
+	struct worker *least = NULL;
+
+	if (count_connections(daemon, &least) >= (uint64_t)daemon->config->max_connections) {
+		refuse(daemon, fd, peer, "the daemon has as many connections as it may have (max_connections)");
+		return;
+	}
+	connection = connection_new(fd, peer, clock_coarse_ns());
+	if (connection == NULL) {
+		refuse(daemon, fd, peer, "the daemon is out of memory");
+		return;
+	}
+	worker_hand(least, connection);
+}
+
+/* ---- metrics of the configuration ---- */
+
+static struct engine_metric metric_of(const struct config_metric *metric)
+{
+	return (struct engine_metric){
+		.kind = metric->kind == ENGINE_GAUGE ? ENGINE_GAUGE : ENGINE_COUNTER,
+		.max_counters = (uint32_t)metric->max_counters,
+		.overflow = metric->overflow != 0,
+		.expire_after_ns = metric->expire_after_ns,
+	};
+}
+
+static bool metric_equal(const struct config_metric *a, const struct config_metric *b)
+{
+	return b != NULL && a->kind == b->kind && a->max_counters == b->max_counters && a->overflow == b->overflow &&
+	       a->expire_after_ns == b->expire_after_ns;
+}
+
+static int declare(struct daemon *daemon, const char *name, const struct engine_metric *metric)
+{
+	int r = engine_declare(daemon->engine, name, strlen(name), metric);
+
+	if (r == ENGINE_E_KIND) {
+		log_line(&daemon->log, LOG_ERR, "[metric %s]: kind can't change while the metric has counters; restart for that", name);
+	} else if (r > 0) {
+		log_line(&daemon->log, LOG_ERR, "[metric %s]: can't be declared: there are as many metrics as there may be", name);
+	} else if (r < 0) {
+		log_line(&daemon->log, LOG_ERR, "[metric %s]: can't be declared: %s", name, strerror(-r));
+	}
+	return r > 0 ? -EINVAL : r;
+}
+
+/*
+ * Declare what `config` says and `old` (NULL: nothing) did not; what clients declared meanwhile stays where the files did not change.
+ * All or nothing: a failure brings back what was.
+ */
+static int declare_all(struct daemon *daemon, const struct config *config, const struct config *old)
+{
+	_cleanup_free_ struct engine_metric *before = calloc(config->n_metrics + 1, sizeof(*before));
+	int r = before != NULL ? 0 : -ENOMEM;
+	size_t done = 0;
+
+	for (; r == 0 && done < config->n_metrics; done++) {
+		const struct config_metric *metric = &config->metrics[done];
+		const struct engine_metric declared = metric_of(metric);
+
+		if (old != NULL && metric_equal(metric, config_metric_find(old, metric->name))) {
+			continue;
+		}
+		/* A metric that is not known yet is taken back to what such a metric is. */
+		(void)engine_metric(daemon->engine, metric->name, strlen(metric->name), &before[done]);
+		r = declare(daemon, metric->name, &declared);
+		if (r != 0) {
+			break;
+		}
+	}
+	while (r != 0 && done-- > 0) {
+		const struct config_metric *metric = &config->metrics[done];
+
+		if (old == NULL || !metric_equal(metric, config_metric_find(old, metric->name))) {
+			(void)engine_declare(daemon->engine, metric->name, strlen(metric->name), &before[done]);
+		}
+	}
+	return r;
+}
+
+/* ---- reload ---- */
+
+static void report_to_log(void *ctx, const char *text)
+{
+	struct daemon *daemon = ctx;
+
+	log_line(&daemon->log, LOG_ERR, "%s", text);
+}
+
+static void tell_fixed(void *ctx, const char *key)
+{
+	struct daemon *daemon = ctx;
+
+	log_line(&daemon->log, LOG_WARNING, "%s has changed in the configuration, which takes effect at restart", key);
+}
+
+static void tell_removed_metrics(struct daemon *daemon, const struct config *config)
+{
+	for (size_t i = 0; i < daemon->config->n_metrics; i++) {
+		const char *name = daemon->config->metrics[i].name;
+
+		if (config_metric_find(config, name) == NULL) {
+			log_line(&daemon->log, LOG_WARNING, "[metric %s] is no longer in the configuration, which takes effect at restart",
+				 name);
+		}
+	}
+}
+
+static void set_limits(struct daemon *daemon)
+{
+	directory_set_limits(&daemon->directory, (uint32_t)daemon->config->max_sessions, (uint64_t)daemon->config->max_handles_total);
+}
+
+/* Keeps what can't change as it runs, so that the next reload compares with what is in force. */
+static void keep_fixed(struct config *config, const struct config *old)
+{
+	memcpy(config->listen, old->listen, sizeof(config->listen));
+	config->n_listen = old->n_listen;
+	config->socket_mode = old->socket_mode;
+	config->workers = old->workers;
+	config->batch = old->batch;
+	config->max_counters = old->max_counters;
+}
+
+static void set_flush_timer(struct daemon *daemon)
+{
+	struct timeval interval = clock_timeval(daemon->config->flush_interval_ns);
+
+	(void)event_add(daemon->flush_timer, &interval);
+}
+
+static int take_config(struct daemon *daemon, struct config *config)
+{
+	int r = declare_all(daemon, config, daemon->config);
+
+	if (r != 0) {
+		return r;
+	}
+	(void)config_fixed_changes(daemon->config, config, tell_fixed, daemon);
+	tell_removed_metrics(daemon, config);
+	keep_fixed(config, daemon->config);
+	daemon->config = config_free(daemon->config);
+	daemon->config = config;
+	set_limits(daemon);
+	set_flush_timer(daemon);
+	for (unsigned i = 0; i < daemon->n_workers; i++) {
+		/* Without memory for it a worker keeps its old limits: ignoring, the next reload tells it again. */
+		(void)worker_send_settings(&daemon->workers[i], &config->settings);
+	}
+	return 0;
+}
+
+int daemon_reload(struct daemon *daemon)
+{
+	struct config_report report = { .error = report_to_log, .ctx = daemon };
+	struct config *config = NULL;
+	int r = config_load(daemon->source, &report, &config);
+
+	if (r == 0) {
+		r = take_config(daemon, config);
+		if (r != 0) {
+			(void)config_free(config);
+		}
+	}
+	if (r != 0) {
+		add_one(&daemon->reloads_failed);
+		log_line(&daemon->log, LOG_ERR, "the configuration was not reloaded; what ran before goes on");
+		return r > 0 ? -EINVAL : r;
+	}
+	add_one(&daemon->reloads);
+	log_line(&daemon->log, LOG_INFO, "the configuration was reloaded");
+	return 0;
+}
+
+/* ---- events of the main thread ---- */
+
+static void notify_running(struct daemon *daemon, bool ready, bool failed)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "Serving on %zu sockets with %u workers.%s", daemon->listeners.n, daemon->n_workers,
+		       failed ? " The last reload failed: see the log." : "");
+	if (ready) {
+		notify_ready(text);
+	} else {
+		notify_status(text);
+	}
+}
+
+static void on_stop(evutil_socket_t number, short what, void *arg)
+{
+	struct daemon *daemon = arg;
+
+	(void)what;
+	log_line(&daemon->log, LOG_INFO, "stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
+	(void)event_base_loopbreak(daemon->base);
+}
+
+static void on_reload(evutil_socket_t number, short what, void *arg)
+{
+	struct daemon *daemon = arg;
+	int r;
+
+	(void)number;
+	(void)what;
+	notify_reloading();
+	set_state(daemon, DAEMON_RELOADING);
+	r = daemon_reload(daemon);
+	set_state(daemon, DAEMON_RUNNING);
+	notify_running(daemon, /* ready= */ true, r != 0);
+}
+
+static void on_flush(evutil_socket_t fd, short what, void *arg)
+{
+	struct daemon *daemon = arg;
+
+	(void)fd;
+	(void)what;
+	engine_flush(daemon->engine, clock_wall_ns());
+}
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+	struct daemon *daemon = arg;
+
+	(void)fd;
+	(void)what;
+	(void)engine_expire(daemon->engine, clock_wall_ns(), DAEMON_EXPIRE_BUDGET);
+	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ false);
+}
+
+static int add_signal(struct daemon *daemon, struct event **event, int number, event_callback_fn callback)
+{
+	*event = evsignal_new(daemon->base, number, callback, daemon);
+	return *event != NULL && event_add(*event, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+static int set_events(struct daemon *daemon)
+{
+	const struct timeval second = { .tv_sec = 1 };
+	int r = add_signal(daemon, &daemon->sigterm, SIGTERM, on_stop);
+
+	if (r == 0) {
+		r = add_signal(daemon, &daemon->sigint, SIGINT, on_stop);
+	}
+	if (r == 0) {
+		r = add_signal(daemon, &daemon->sighup, SIGHUP, on_reload);
+	}
+	daemon->flush_timer = event_new(daemon->base, -1, EV_PERSIST, on_flush, daemon);
+	daemon->second_timer = event_new(daemon->base, -1, EV_PERSIST, on_second, daemon);
+	if (r < 0 || daemon->flush_timer == NULL || daemon->second_timer == NULL || event_add(daemon->second_timer, &second) != 0) {
+		return -ENOMEM;
+	}
+	set_flush_timer(daemon);
+	return 0;
+}
+
+/* ---- making and freeing ---- */
+
+static int new_base(struct event_base **ret_base)
+{
+	struct event_config *config = event_config_new();
+
+	if (config == NULL) {
+		return -ENOMEM;
+	}
+	(void)event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+	*ret_base = event_base_new_with_config(config);
+	event_config_free(config);
+	return *ret_base != NULL ? 0 : -ENOMEM;
+}
+
+static uint64_t random_u64(void)
+{
+	uint64_t value = 0;
+
+	(void)!getrandom(&value, sizeof(value), 0);
+	return value;
+}
+
+static unsigned count_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? (unsigned)n : 1;
+}
+
+static int make_engine(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	unsigned cpus = count_cpus();
+	const struct engine_options options = {
+		.max_counters = (uint32_t)config->max_counters,
+		.max_workers = daemon->n_workers,
+		.batch = (uint32_t)config->batch,
+		.cpus = cpus,
+		.seed = random_u64(),
+	};
+	int r = engine_new(&daemon->engine, &options);
+
+	return r == 0 ? declare_all(daemon, config, NULL) : r;
+}
+
+static int make_workers(struct daemon *daemon)
+{
+	daemon->workers = calloc(daemon->n_workers, sizeof(*daemon->workers));
+	if (daemon->workers == NULL) {
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < daemon->n_workers; i++) {
+		int r = worker_init(&daemon->workers[i], daemon, i, &daemon->config->settings);
+
+		if (r < 0) {
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int make_listeners(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	int r = listeners_init(&daemon->listeners, &daemon->log, on_accepted, daemon);
+
+	if (r == 0) {
+		r = listeners_adopt(&daemon->listeners);
+	}
+	for (size_t i = 0; r == 0 && i < config->n_listen; i++) {
+		r = listeners_open(&daemon->listeners, &config->listen[i], (mode_t)config->socket_mode);
+	}
+	if (r == 0 && daemon->listeners.n == 0) {
+		struct address fallback;
+
+		(void)address_parse(ADDRESS_DEFAULT, &fallback);
+		r = listeners_open(&daemon->listeners, &fallback, (mode_t)config->socket_mode);
+	}
+	return r == 0 ? listeners_start(&daemon->listeners, daemon->base) : r;
+}
+
+static unsigned choose_workers(const struct config *config)
+{
+	unsigned n = config->workers != 0 ? (unsigned)config->workers : count_cpus();
+
+	return n < ENGINE_MAX_WORKERS ? n : ENGINE_MAX_WORKERS;
+}
+
+int daemon_new(struct config *config, const struct config_source *source, struct daemon **ret_daemon)
+{
+	_cleanup_(daemon_freep) struct daemon *daemon = calloc(1, sizeof(*daemon));
+	int r;
+
+	if (daemon == NULL) {
+		(void)config_free(config);
+		return -ENOMEM;
+	}
+	daemon->log = (struct log)LOG_INIT;
+	log_init(&daemon->log);
+	daemon->config = config;
+	daemon->source = source;
+	daemon->n_workers = choose_workers(config);
+	daemon->started_ns = clock_monotonic_ns();
+	if (getrandom(daemon->incarnation, sizeof(daemon->incarnation), 0) != (ssize_t)sizeof(daemon->incarnation)) {
+		return -errno;
+	}
+	r = new_base(&daemon->base);
+	if (r == 0) {
+		r = directory_init(&daemon->directory, daemon->n_workers, random_u64());
+	}
+	if (r == 0) {
+		set_limits(daemon);
+		r = make_engine(daemon);
+	}
+	if (r == 0) {
+		r = make_workers(daemon);
+	}
+	/* Last, since from here on clients may come. */
+	if (r == 0) {
+		r = make_listeners(daemon);
+	}
+	if (r == 0) {
+		r = set_events(daemon);
+	}
+	if (r != 0) {
+		log_line(&daemon->log, LOG_ERR, "can't start: %s", strerror(-r));
+		notify_failed(-r, "Can't start: see the log.");
+		return r;
+	}
+	*ret_daemon = daemon;
+	daemon = NULL;
+	return 0;
+}
+
+static void free_event(struct event *event)
+{
+	if (event != NULL) {
+		event_free(event);
+	}
+}
+
+struct daemon *daemon_free(struct daemon *daemon)
+{
+	if (daemon == NULL) {
+		return NULL;
+	}
+	listeners_deinit(&daemon->listeners);
+	for (unsigned i = 0; daemon->workers != NULL && i < daemon->n_workers; i++) {
+		worker_deinit(&daemon->workers[i]);
+	}
+	free(daemon->workers);
+	directory_deinit(&daemon->directory);
+	(void)engine_free(daemon->engine);
+	free_event(daemon->sigterm);
+	free_event(daemon->sigint);
+	free_event(daemon->sighup);
+	free_event(daemon->flush_timer);
+	free_event(daemon->second_timer);
+	if (daemon->base != NULL) {
+		event_base_free(daemon->base);
+	}
+	(void)config_free(daemon->config);
+	log_deinit(&daemon->log);
+	free(daemon);
+	return NULL;
+}
+
+/* ---- running ---- */
+
+/* Signals are the main thread's: block them while the workers begin, who inherit that. */
+static int start_workers(struct daemon *daemon)
+{
+	sigset_t all, before;
+	int r = 0;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (unsigned i = 0; r == 0 && i < daemon->n_workers; i++) {
+		r = worker_start(&daemon->workers[i]);
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+static void stop_workers(struct daemon *daemon)
+{
+	for (unsigned i = 0; i < daemon->n_workers; i++) {
+		if (daemon->workers[i].started) {
+			worker_stop(&daemon->workers[i], daemon->config->stop_timeout_ns);
+		}
+	}
+	for (unsigned i = 0; i < daemon->n_workers; i++) {
+		worker_join(&daemon->workers[i]);
+	}
+}
+
+struct final {
+	size_t n_metrics;
+	__int128 sum;
+};
+
+static void add_metric(void *ctx, const struct engine_entry *entry)
+{
+	struct final *final = ctx;
+
+	final->n_metrics++;
+	final->sum += entry->reading.total;
+}
+
+/* What was counted, now that nobody counts any more: exact. */
+static void tell_final(struct daemon *daemon)
+{
+	struct engine_cursor cursor = { 0 };
+	struct engine_stats *stats = calloc(1, sizeof(*stats));
+	struct final final = { 0 };
+	uint64_t batches = 0, adds = 0;
+	bool done = false;
+
+	while (!done && engine_walk(daemon->engine, "", 0, 1, 1000, &cursor, add_metric, &final, &done) == 0) {
+		/* the next page */
+	}
+	for (unsigned i = 0; i < daemon->n_workers; i++) {
+		batches += stats_read(&daemon->workers[i].stats.batches_applied);
+		adds += stats_read(&daemon->workers[i].stats.adds_applied);
+	}
+	if (stats != NULL) {
+		engine_stats(daemon->engine, stats);
+		/* A sum of 64-bit totals fits 64 bits in any case where this line is of use. */
+		log_line(&daemon->log, LOG_INFO,
+			 "stopped: %" PRIu64 " batches with %" PRIu64 " entries applied, %" PRIu32 " counters in %zu metrics, sum of all totals %"
+			 PRIi64,
+			 batches, adds, stats->counters, final.n_metrics, (int64_t)final.sum);
+	}
+	free(stats);
+}
+
+int daemon_run(struct daemon *daemon)
+{
+	int r = start_workers(daemon);
+
+	if (r == 0) {
+		set_state(daemon, DAEMON_RUNNING);
+		notify_running(daemon, /* ready= */ true, /* failed= */ false);
+		r = event_base_dispatch(daemon->base) < 0 ? -EIO : 0;
+	} else {
+		log_line(&daemon->log, LOG_ERR, "can't start the workers: %s", strerror(-r));
+	}
+	notify_stopping();
+	set_state(daemon, DAEMON_STOPPING);
+	listeners_stop(&daemon->listeners);
+	stop_workers(daemon);
+	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ true);
+	tell_final(daemon);
+	return r;
+}

@@ -1,0 +1,65 @@
+#pragma once
+/*
+ * daemon: the owner of everything. Made by main, run once, freed in reverse.
+ *
+ * The main thread accepts, takes signals, reloads, flushes and expires by timers; workers do the rest.
+ */
+#include "daemon/config.h"
+#include "daemon/directory.h"
+#include "daemon/listener.h"
+#include "daemon/log.h"
+#include "daemon/worker.h"
+#include "lib/engine/engine.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifndef RATION_VERSION
+#define RATION_VERSION "0.1.0"
+#endif
+
+#define DAEMON_INCARNATION_BYTES 16u
+
+enum daemon_state {
+	DAEMON_STARTING,
+	DAEMON_RUNNING,
+	DAEMON_RELOADING,
+	DAEMON_STOPPING,
+};
+
+struct daemon {
+	/* Fixed before the workers start; read by all. */
+	struct log log;
+	struct engine *engine;
+	struct directory directory;
+	struct worker *workers;
+	unsigned n_workers;
+	uint8_t incarnation[DAEMON_INCARNATION_BYTES];
+	int64_t started_ns; /* monotonic */
+
+	_Atomic(int) state; /* enum daemon_state; for Status alone, so relaxed */
+	_Atomic(uint64_t) connections_refused; /* counted by the main thread */
+	_Atomic(uint64_t) reloads, reloads_failed;
+
+	/* The main thread's. */
+	const struct config_source *source;
+	struct config *config;
+	struct event_base *base;
+	struct listeners listeners;
+	struct event *sigterm, *sigint, *sighup, *flush_timer, *second_timer;
+	int status; /* of the loop: 0 or a negative errno */
+};
+
+/*
+ * Everything but the threads: engine, metrics, sockets. Takes over the configuration, also on failure; `source` is kept for reloads.
+ * Errors are logged. Needs lib/rcu registration of the calling thread.
+ */
+int daemon_new(struct config *config, const struct config_source *source, struct daemon **ret_daemon);
+/* Takes NULL, returns NULL. */
+struct daemon *daemon_free(struct daemon *daemon);
+
+/* Serve until a signal says stop; returns when everything acknowledged is in the totals. 0 or a negative errno. */
+int daemon_run(struct daemon *daemon);
+
+/* Read the configuration again, all or nothing; what went wrong is logged. */
+int daemon_reload(struct daemon *daemon);

@@ -1,0 +1,58 @@
+#pragma once
+/*
+ * listener: sockets that accept, ours or passed by systemd.
+ *
+ * A unix socket's file is replaced if nobody answers on it and never if somebody does: a lock file beside it (PATH.lock) keeps
+ * two daemons apart, and a connect keeps us off a stranger's socket.
+ *
+ * Thread safety: the main thread alone.
+ */
+#include "daemon/address.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define LISTENERS_MAX 256u /* sockets; an address can have several */
+#define LISTENER_BACKLOG 1024
+
+struct event;
+struct event_base;
+struct log;
+
+struct listener {
+	int fd;
+	char name[ADDRESS_MAX_TEXT]; /* as an address */
+	struct event *event;
+	/* Of a unix socket of ours. */
+	char *path, *lock_path;
+	int lock_fd;
+	dev_t device;
+	ino_t inode;
+};
+
+struct listeners {
+	struct log *log;
+	struct listener *all;
+	size_t n;
+	int spare_fd; /* given up to accept and refuse when there are no more file descriptors */
+	struct event *pause; /* sets the events again after that */
+	/* What to do with each connection: takes over the fd. */
+	void (*accepted)(void *ctx, int fd, const char *peer);
+	void *ctx;
+};
+
+/* `accepted` is called from the loop once listeners_start was. 0 or a negative errno. */
+int listeners_init(struct listeners *listeners, struct log *log, void (*accepted)(void *ctx, int fd, const char *peer), void *ctx);
+/* Closes all, removes our socket files. Accepts what was zeroed and never initialised. */
+void listeners_deinit(struct listeners *listeners);
+
+/* Sockets that systemd passed. Errors are logged; 0 or a negative errno. */
+int listeners_adopt(struct listeners *listeners);
+/* Errors are logged; 0 or a negative errno. */
+int listeners_open(struct listeners *listeners, const struct address *address, mode_t mode);
+
+int listeners_start(struct listeners *listeners, struct event_base *base);
+/* Stop accepting. */
+void listeners_stop(struct listeners *listeners);

@@ -1,0 +1,185 @@
+#include "daemon/serve.h"
+
+#include "daemon/connection.h"
+#include "daemon/worker.h"
+#include "lib/engine/engine.h"
+#include "lib/names/path.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void count_error(struct stats *stats, enum code code)
+{
+	switch (code) {
+	case CODE_INVALID_ARGUMENT:
+		stats_add(&stats->errors_invalid_argument, 1);
+		break;
+	case CODE_NOT_FOUND:
+		stats_add(&stats->errors_not_found, 1);
+		break;
+	case CODE_RESOURCE_EXHAUSTED:
+		stats_add(&stats->errors_resource_exhausted, 1);
+		break;
+	case CODE_FAILED_PRECONDITION:
+		stats_add(&stats->errors_failed_precondition, 1);
+		break;
+	default:
+		stats_add(&stats->errors_other, 1);
+		break;
+	}
+}
+
+void serve_error(struct connection *connection, uint64_t id, enum code code, const char *format, ...)
+{
+	struct reply reply = { .id = id, .type = REPLY_ERROR, .error = { .code = code } };
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	reply.error.text = text_of(text);
+	count_error(&connection->worker->stats, code);
+	connection_reply(connection, &reply);
+}
+
+bool serve_check_items(struct connection *connection, uint64_t id, size_t n, const char *what)
+{
+	int64_t max = connection->worker->settings.max_items;
+
+	if (n <= (size_t)max) {
+		return true;
+	}
+	serve_error(connection, id, CODE_INVALID_ARGUMENT, "%zu %s in one request; at most %" PRIi64 " are allowed", n, what, max);
+	return false;
+}
+
+enum code serve_engine_code(int r)
+{
+	switch (r) {
+	case 0:
+		return CODE_OK;
+	case ENGINE_E_PATH:
+	case ENGINE_E_NEGATIVE:
+	case ENGINE_E_CURSOR:
+		return CODE_INVALID_ARGUMENT;
+	case ENGINE_E_NOT_FOUND:
+	case ENGINE_E_GONE:
+		return CODE_NOT_FOUND;
+	case ENGINE_E_OVERFLOW:
+		return CODE_OUT_OF_RANGE;
+	case ENGINE_E_FULL:
+	case ENGINE_E_METRIC_FULL:
+		return CODE_RESOURCE_EXHAUSTED;
+	case ENGINE_E_KIND:
+	case ENGINE_E_BUSY:
+		return CODE_FAILED_PRECONDITION;
+	default:
+		return r < 0 ? CODE_RESOURCE_EXHAUSTED : CODE_INTERNAL;
+	}
+}
+
+const char *serve_engine_text(int r, struct text path)
+{
+	switch (r) {
+	case ENGINE_E_PATH:
+		return path_error_text(path_check(path.at, path.len, NULL));
+	case ENGINE_E_NEGATIVE:
+		return "a negative add to a counter that only grows; declare the metric as a gauge";
+	case ENGINE_E_CURSOR:
+		return "this cursor does not belong to a walk of this root and depth";
+	case ENGINE_E_NOT_FOUND:
+		return "there is no such counter";
+	case ENGINE_E_GONE:
+		return "the counter was removed; intern its path again";
+	case ENGINE_E_OVERFLOW:
+		return "the total would leave the range of 64 bits";
+	case ENGINE_E_FULL:
+		return "the daemon has as many counters as it may have (max_counters)";
+	case ENGINE_E_METRIC_FULL:
+		return "the metric has as many counters as it may have (its max_counters)";
+	case ENGINE_E_KIND:
+		return "the kind can't change while the metric has counters";
+	default:
+		return r < 0 ? "the daemon is out of memory" : "internal error";
+	}
+}
+
+void serve_errors_add(struct connection *connection, struct serve_errors *errors, size_t index, enum code code, const char *text)
+{
+	if (errors->n == errors->size) {
+		size_t size = errors->size > 0 ? errors->size * 2 : 16;
+		struct item_error *items = arena_alloc(&connection->worker->out, size * sizeof(*items));
+
+		if (items == NULL) {
+			connection->lost = true; /* the client could not be told what was not counted */
+			return;
+		}
+		if (errors->n > 0) {
+			memcpy(items, errors->items, errors->n * sizeof(*items));
+		}
+		errors->items = items;
+		errors->size = size;
+	}
+	errors->items[errors->n] = (struct item_error){
+		.index = (uint32_t)index,
+		.code = code,
+		.text = text_of(errors->n < SERVE_MAX_TEXTS ? text : ""),
+	};
+	errors->n++;
+}
+
+static void serve_ping(struct connection *connection, const struct request *request)
+{
+	const struct reply reply = { .id = request->id, .type = REPLY_PONG };
+
+	connection_reply(connection, &reply);
+}
+
+int serve(struct connection *connection, const struct request *request, unsigned *ret_worker)
+{
+	if (request->type == REQUEST_HELLO) {
+		return serve_hello(connection, request, ret_worker);
+	}
+	if (connection->state == CONNECTION_NEW) {
+		stats_add(&connection->worker->stats.faults_protocol, 1);
+		connection_end(connection, CODE_FAILED_PRECONDITION, "the first request on a connection must be Hello");
+		return SERVE_OK;
+	}
+	switch (request->type) {
+	case REQUEST_ADD:
+		serve_add(connection, request);
+		break;
+	case REQUEST_INTERN:
+		serve_intern(connection, request);
+		break;
+	case REQUEST_GET:
+		serve_get(connection, request);
+		break;
+	case REQUEST_WALK:
+		serve_walk(connection, request);
+		break;
+	case REQUEST_FLUSH:
+		serve_flush(connection, request);
+		break;
+	case REQUEST_STATUS:
+		serve_status(connection, request);
+		break;
+	case REQUEST_METRIC_SET:
+		serve_metric_set(connection, request);
+		break;
+	case REQUEST_METRIC_GET:
+		serve_metric_get(connection, request);
+		break;
+	case REQUEST_PING:
+		serve_ping(connection, request);
+		break;
+	case REQUEST_HELLO:
+	case REQUEST_NONE:
+		serve_error(connection, request->id, CODE_UNIMPLEMENTED, "this daemon does not know this request");
+		break;
+	}
+	return SERVE_OK;
+}

@@ -1,0 +1,63 @@
+#pragma once
+/*
+ * serve: what the daemon does for each request. One serve-*.c per group of requests; serve.c tells them apart.
+ */
+#include "proto/message.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct connection;
+
+enum serve_error {
+	SERVE_OK = 0,
+	SERVE_E_MOVE, /* this connection belongs to another worker: keep the request and hand it over */
+};
+
+/*
+ * Answer one request. SERVE_OK: answered, or the connection is ending. SERVE_E_MOVE: *ret_worker is whose it is; nothing
+ * was done.
+ */
+int serve(struct connection *connection, const struct request *request, unsigned *ret_worker);
+
+/* Send pages of the connection's walks, in turn, while the socket takes them; at most so many. */
+void serve_walks(struct connection *connection, unsigned max_pages);
+/* Give up all walks, without a word. */
+void serve_walks_drop(struct connection *connection);
+
+/* ---- between the serve-*.c ---- */
+
+int serve_hello(struct connection *connection, const struct request *request, unsigned *ret_worker);
+void serve_intern(struct connection *connection, const struct request *request);
+void serve_add(struct connection *connection, const struct request *request);
+void serve_get(struct connection *connection, const struct request *request);
+void serve_walk(struct connection *connection, const struct request *request);
+void serve_flush(struct connection *connection, const struct request *request);
+void serve_status(struct connection *connection, const struct request *request);
+void serve_metric_set(struct connection *connection, const struct request *request);
+void serve_metric_get(struct connection *connection, const struct request *request);
+
+/* The request failed as a whole and changed nothing. */
+void serve_error(struct connection *connection, uint64_t id, enum code code, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* True if a list of n is within max_items; else it was answered. `what`: "paths". */
+bool serve_check_items(struct connection *connection, uint64_t id, size_t n, const char *what);
+
+/* What an engine's answer means to a client; the text is static and may be shown to anyone. */
+enum code serve_engine_code(int r);
+/* For ENGINE_E_PATH the path says what is wrong with it. */
+const char *serve_engine_text(int r, struct text path);
+
+/*
+ * A growing list of item errors in the worker's arena. Only the first SERVE_MAX_TEXTS have a text, so that a list of any allowed
+ * length fits a frame.
+ */
+#define SERVE_MAX_TEXTS 1024u
+
+struct serve_errors {
+	struct item_error *items;
+	size_t n, size;
+};
+
+void serve_errors_add(struct connection *connection, struct serve_errors *errors, size_t index, enum code code, const char *text);

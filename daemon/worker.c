@@ -1,0 +1,336 @@
+#include "daemon/worker.h"
+
+#include "daemon/clock.h"
+#include "daemon/daemon.h"
+#include "daemon/directory.h"
+#include "daemon/session.h"
+#include "lib/engine/engine.h"
+#include "lib/rcu/grace.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define WORKER_ARENA_OUT ((size_t)64 << 20) /* a reply to the longest list, as structs and as bytes */
+
+enum letter_kind {
+	LETTER_CONNECTION,
+	LETTER_SETTINGS,
+	LETTER_STOP,
+};
+
+struct letter {
+	struct letter *next;
+	enum letter_kind kind;
+	union {
+		struct connection *connection;
+		struct settings settings;
+		int64_t stop_timeout_ns;
+	};
+};
+
+/* ---- the inbox ---- */
+
+static void post(struct worker *worker, struct letter *letter)
+{
+	uint64_t one = 1;
+
+	letter->next = NULL;
+	(void)pthread_mutex_lock(&worker->lock);
+	*worker->last = letter;
+	worker->last = &letter->next;
+	(void)pthread_mutex_unlock(&worker->lock);
+	/* Fails only when the count is full, and then the worker is awake. */
+	(void)!write(worker->wake_fd, &one, sizeof(one));
+}
+
+static struct letter *take_letters(struct worker *worker)
+{
+	struct letter *first;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	first = worker->first;
+	worker->first = NULL;
+	worker->last = &worker->first;
+	(void)pthread_mutex_unlock(&worker->lock);
+	return first;
+}
+
+static struct letter *letter_new(enum letter_kind kind)
+{
+	struct letter *letter = calloc(1, sizeof(*letter));
+
+	if (letter != NULL) {
+		letter->kind = kind;
+	}
+	return letter;
+}
+
+void worker_hand(struct worker *worker, struct connection *connection)
+{
+	struct letter *letter = letter_new(LETTER_CONNECTION);
+
+	if (letter == NULL) {
+		(void)connection_free(connection);
+		return;
+	}
+	letter->connection = connection;
+	(void)atomic_fetch_add_explicit(&worker->n_connections, 1, memory_order_relaxed);
+	post(worker, letter);
+}
+
+int worker_send_settings(struct worker *worker, const struct settings *settings)
+{
+	struct letter *letter = letter_new(LETTER_SETTINGS);
+
+	if (letter == NULL) {
+		return -ENOMEM;
+	}
+	letter->settings = *settings;
+	post(worker, letter);
+	return 0;
+}
+
+void worker_forget(struct worker *worker)
+{
+	(void)atomic_fetch_sub_explicit(&worker->n_connections, 1, memory_order_relaxed);
+	if (worker->stopping && LIST_EMPTY(&worker->connections)) {
+		(void)event_base_loopbreak(worker->base);
+	}
+}
+
+/* ---- stopping ---- */
+
+static void close_all(struct worker *worker)
+{
+	while (!LIST_EMPTY(&worker->connections)) {
+		connection_close(LIST_FIRST(&worker->connections));
+	}
+}
+
+static void on_stop_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *worker = arg;
+
+	(void)fd;
+	(void)what;
+	close_all(worker);
+	(void)event_base_loopbreak(worker->base);
+}
+
+static void begin_stop(struct worker *worker, int64_t timeout_ns)
+{
+	struct timeval wait = clock_timeval(timeout_ns > 1000000 ? timeout_ns : 1000000);
+	struct connection *connection, *next;
+
+	worker->stopping = true;
+	(void)event_add(&worker->stop_timer, &wait);
+	for (connection = LIST_FIRST(&worker->connections); connection != NULL; connection = next) {
+		/* It may be closed by this; no other one is. */
+		next = LIST_NEXT(connection, link);
+		connection_stop(connection);
+	}
+	if (LIST_EMPTY(&worker->connections)) {
+		(void)event_base_loopbreak(worker->base);
+	}
+}
+
+void worker_stop(struct worker *worker, int64_t timeout_ns)
+{
+	struct letter *letter = letter_new(LETTER_STOP);
+
+	if (letter == NULL) {
+		abort(); /* without memory for a few bytes nothing more can be promised */
+	}
+	letter->stop_timeout_ns = timeout_ns;
+	post(worker, letter);
+}
+
+/* ---- the thread ---- */
+
+static void open_letter(struct worker *worker, struct letter *letter)
+{
+	switch (letter->kind) {
+	case LETTER_CONNECTION:
+		stats_add(&worker->stats.connections_opened, letter->connection->settled ? 0 : 1);
+		connection_attach(letter->connection, worker);
+		break;
+	case LETTER_SETTINGS:
+		worker->settings = letter->settings;
+		break;
+	case LETTER_STOP:
+		begin_stop(worker, letter->stop_timeout_ns);
+		break;
+	}
+	free(letter);
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *worker = arg;
+	struct letter *letter, *next;
+	uint64_t count;
+
+	(void)what;
+	(void)!read(fd, &count, sizeof(count));
+	for (letter = take_letters(worker); letter != NULL; letter = next) {
+		next = letter->next;
+		open_letter(worker, letter);
+	}
+}
+
+static void *run(void *arg)
+{
+	struct worker *worker = arg;
+
+	grace_register();
+	(void)event_base_loop(worker->base, EVLOOP_NO_EXIT_ON_EMPTY);
+	close_all(worker);
+	/* All that was acknowledged is in the slots; from here on it is in the totals. */
+	engine_leave(worker->engine);
+	worker->engine = NULL;
+	grace_unregister();
+	return NULL;
+}
+
+static struct event_base *base_new(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base = NULL;
+
+	if (config != NULL) {
+		(void)event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+		base = event_base_new_with_config(config);
+		event_config_free(config);
+	}
+	return base;
+}
+
+int worker_init(struct worker *worker, struct daemon *daemon, unsigned index, const struct settings *settings)
+{
+	int r;
+
+	*worker = (struct worker){
+		.daemon = daemon,
+		.index = index,
+		.settings = *settings,
+		.in = ARENA_INIT(MESSAGE_ARENA_LIMIT),
+		.out = ARENA_INIT(WORKER_ARENA_OUT),
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.wake_fd = -1,
+	};
+	worker->last = &worker->first;
+	LIST_INIT(&worker->connections);
+	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (worker->wake_fd < 0) {
+		return -errno;
+	}
+	worker->base = base_new();
+	worker->scratch = malloc(WORKER_READ);
+	worker->stage.bytes = malloc(OUTPUT_STAGE);
+	if (worker->base == NULL || worker->scratch == NULL || worker->stage.bytes == NULL) {
+		return -ENOMEM;
+	}
+	(void)event_assign(&worker->wake, worker->base, worker->wake_fd, EV_READ | EV_PERSIST, on_wake, worker);
+	(void)evtimer_assign(&worker->stop_timer, worker->base, on_stop_timeout, worker);
+	if (event_add(&worker->wake, NULL) != 0) {
+		return -ENOMEM;
+	}
+	r = engine_join(daemon->engine, &worker->engine);
+	return r > 0 ? -EBUSY : r; /* a seat for each worker was asked for: none left is a fault of ours */
+}
+
+int worker_start(struct worker *worker)
+{
+	int r = pthread_create(&worker->thread, NULL, run, worker);
+
+	worker->started = r == 0;
+	return -r;
+}
+
+void worker_join(struct worker *worker)
+{
+	if (worker->started) {
+		(void)pthread_join(worker->thread, NULL);
+		worker->started = false;
+	}
+}
+
+/* What other workers handed over while this one was ending: nothing of it was acknowledged. */
+static void drop_letters(struct worker *worker)
+{
+	struct letter *letter, *next;
+
+	for (letter = take_letters(worker); letter != NULL; letter = next) {
+		next = letter->next;
+		if (letter->kind == LETTER_CONNECTION) {
+			(void)connection_free(letter->connection);
+		}
+		free(letter);
+	}
+}
+
+void worker_deinit(struct worker *worker)
+{
+	if (worker->daemon == NULL) {
+		return;
+	}
+	drop_letters(worker);
+	if (worker->engine != NULL) {
+		engine_leave(worker->engine);
+	}
+	if (worker->base != NULL) {
+		event_base_free(worker->base);
+	}
+	if (worker->wake_fd >= 0) {
+		(void)close(worker->wake_fd);
+	}
+	free(worker->scratch);
+	free(worker->stage.bytes);
+	arena_deinit(&worker->in);
+	arena_deinit(&worker->out);
+	(void)pthread_mutex_destroy(&worker->lock);
+	*worker = (struct worker){ .wake_fd = -1 };
+}
+
+/* ---- sessions ---- */
+
+static void end_session(struct worker *worker, struct session *session)
+{
+	if (session->worker != NULL) {
+		(void)event_del(&session->expiry);
+	}
+	directory_end(&worker->daemon->directory, session);
+}
+
+static void on_expiry(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *session = arg;
+
+	(void)fd;
+	(void)what;
+	end_session(session->worker, session);
+}
+
+void worker_release_session(struct worker *worker, struct session *session)
+{
+	struct timeval wait = clock_timeval(session->lifetime_ns);
+
+	session->connection = NULL;
+	if (session->lifetime_ns == 0 || worker->stopping || event_add(&session->expiry, &wait) != 0) {
+		end_session(worker, session);
+	}
+}
+
+void worker_resume_session(struct worker *worker, struct session *session, struct connection *connection)
+{
+	if (session->worker == NULL) {
+		session->worker = worker;
+		(void)evtimer_assign(&session->expiry, worker->base, on_expiry, session);
+	} else {
+		(void)event_del(&session->expiry);
+	}
+	session->connection = connection;
+}

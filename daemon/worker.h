@@ -1,0 +1,79 @@
+#pragma once
+/*
+ * worker: a thread that serves connections and owns sessions.
+ *
+ * One thread from socket to slot: a worker reads, decodes, counts and answers without a lock. Others reach it only by letters:
+ * a queue under a mutex, and an eventfd that wakes its loop.
+ */
+#include "daemon/connection.h"
+#include "daemon/settings.h"
+#include "daemon/stats.h"
+#include "proto/arena.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WORKER_READ ((size_t)256 << 10) /* what one round reads at most, beside the rest of a frame begun */
+
+struct daemon;
+struct engine_worker;
+struct event_base;
+struct letter;
+struct session;
+
+struct worker {
+	/* Fixed before the thread starts. */
+	struct daemon *daemon;
+	unsigned index;
+	pthread_t thread;
+	bool started; /* the main thread's */
+
+	/* The thread's own. */
+	struct event_base *base;
+	struct engine_worker *engine;
+	struct settings settings;
+	struct arena in, out; /* for the request at hand, and for its reply */
+	uint8_t *scratch;     /* WORKER_READ bytes */
+	struct output_stage stage;
+	struct connection *current; /* whose round it is */
+	LIST_HEAD(, connection) connections;
+	bool stopping;
+	struct event stop_timer;
+
+	/* The inbox. `lock` guards the queue. */
+	pthread_mutex_t lock;
+	struct letter *first, **last;
+	int wake_fd;
+	struct event wake;
+
+	/* Written by the thread, read by any. */
+	struct stats stats;
+	_Atomic(uint32_t) n_connections; /* counted from the moment one is handed over; by whoever hands or closes */
+};
+
+/* Everything but the thread. 0 or a negative errno; a half-built one is good for worker_deinit. */
+int worker_init(struct worker *worker, struct daemon *daemon, unsigned index, const struct settings *settings);
+int worker_start(struct worker *worker);
+/* The thread has ended or never began. Connections still in the inbox are closed. */
+void worker_deinit(struct worker *worker);
+
+/* ---- from any thread ---- */
+
+/* Hand over a connection; it is closed if there is no memory for the letter. */
+void worker_hand(struct worker *worker, struct connection *connection);
+/* 0 or -ENOMEM. */
+int worker_send_settings(struct worker *worker, const struct settings *settings);
+/* Answer what the sockets hold, within the time; then the thread ends, all it holds back folded. */
+void worker_stop(struct worker *worker, int64_t timeout_ns);
+/* Wait for the thread. */
+void worker_join(struct worker *worker);
+
+/* ---- from its own thread ---- */
+
+/* A connection was closed. */
+void worker_forget(struct worker *worker);
+/* The session has no connection any more: it ends after its lifetime, or now. */
+void worker_release_session(struct worker *worker, struct session *session);
+/* It has one again. */
+void worker_resume_session(struct worker *worker, struct session *session, struct connection *connection);

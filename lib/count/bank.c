@@ -113,8 +113,7 @@ void bank_mark_new(struct bank *bank, uint32_t id)
 	(void)atomic_fetch_or_explicit(&bank->dirty[word], UINT64_C(1) << (id % 64),
 				       memory_order_seq_cst);
 	RATION_HOOK();
-	if ((atomic_load_explicit(&bank->upper[word / 64], memory_order_seq_cst) & upper_bit) ==
-	    0) {
+	if ((atomic_load_explicit(&bank->upper[word / 64], memory_order_seq_cst) & upper_bit) == 0) {
 		RATION_HOOK();
 		(void)atomic_fetch_or_explicit(&bank->upper[word / 64], upper_bit,
 					       memory_order_seq_cst);

@@ -152,22 +152,32 @@ static uint32_t atomic_line(const struct percpu_head *head)
 	return (uint32_t)((hash >> 32) % ((uint64_t)head->n_cpus + 1));
 }
 
-void percpu_add_slow(struct slot *base, int64_t n)
+static bool retry(struct slot *base, int64_t n)
 {
-	const struct percpu_head *head = percpu_head(base);
-
 #ifdef PERCPU_RSEQ
 	for (int i = 0; i < PERCPU_RETRIES; i++) {
-		if (percpu_try_rseq(base, n, head->rseq_cpus)) {
-			return;
+		if (percpu_try_rseq(base, n, percpu_head(base)->rseq_cpus)) {
+			return true;
 		}
 	}
+#else
+	(void)base;
+	(void)n;
 #endif
-	RATION_HOOK();
-	/* Release: pairs with slot_count. */
-	(void)atomic_fetch_add_explicit(&line_of(base, atomic_line(head))->count, (uint64_t)n,
-					memory_order_release);
-	RATION_HOOK();
+	return false;
+}
+
+void percpu_add_slow(struct slot *base, int64_t n)
+{
+	if (!retry(base, n)) {
+		struct slot *slot = line_of(base, atomic_line(percpu_head(base)));
+
+		RATION_HOOK();
+		/* Release: pairs with slot_count. */
+		(void)atomic_fetch_add_explicit(&slot->count, (uint64_t)n, memory_order_release);
+		RATION_HOOK();
+	}
+	percpu_mark(base);
 }
 
 void percpu_mark_new(const struct slot *base)

@@ -109,7 +109,7 @@ size_t percpu_sweep(struct percpu *percpu, percpu_grown_fn grown, void *ctx);
 /* In a forked child, before it collects: what was held back at the fork is the parent's, and is forgotten here. */
 void percpu_restart(struct percpu *percpu);
 
-/* The add, where the first attempt at a sequence failed or there is none. */
+/* All of percpu_add, where the first attempt at a sequence failed or there is none. */
 void percpu_add_slow(struct slot *base, int64_t n);
 
 /* The counter's dirty bit is clear: set it. */
@@ -172,8 +172,7 @@ static inline bool percpu_try_rseq(struct slot *base, int64_t n, uint32_t n_cpus
 		"jmp %l[failed]\n\t"
 		".popsection\n"
 		:
-		: [area] "r"(__rseq_offset), [n_cpus] "r"(n_cpus), [n] "er"(n),
-		  [base] "r"(&base->count)
+		: [area] "r"(__rseq_offset), [n_cpus] "r"(n_cpus), [n] "er"(n), [base] "r"(&base->count)
 		: "rax", "memory", "cc"
 		: failed);
 	return true;
@@ -183,22 +182,12 @@ failed:
 
 #endif
 
-/*
- * Add n to the counter, from any thread; also from a signal handler. Never waits, never allocates. Once it has returned, any sweep that
- * begins later includes it.
- */
-static inline void percpu_add(struct slot *base, int64_t n)
+/* After an add: the counter has grown. Contains the light fence. */
+static inline void percpu_mark(const struct slot *base)
 {
 	struct percpu_head *head = percpu_head(base);
 	uint32_t place = percpu_place(base);
 
-#ifdef PERCPU_RSEQ
-	if (__builtin_expect(!percpu_try_rseq(base, n, head->rseq_cpus), 0)) {
-		percpu_add_slow(base, n);
-	}
-#else
-	percpu_add_slow(base, n);
-#endif
 	/* Pairs with the fence_heavy between percpu_take and percpu_visit. */
 	fence_light();
 	uint64_t bits = atomic_load_explicit(&head->dirty[place / 64], memory_order_relaxed);
@@ -206,4 +195,19 @@ static inline void percpu_add(struct slot *base, int64_t n)
 	if (__builtin_expect((bits >> (place % 64) & 1) == 0, 0)) {
 		percpu_mark_new(base);
 	}
+}
+
+/*
+ * Add n to the counter, from any thread; also from a signal handler. Never waits, never allocates. Once it has returned, any sweep that
+ * begins later includes it.
+ */
+static inline void percpu_add(struct slot *base, int64_t n)
+{
+#ifdef PERCPU_RSEQ
+	if (__builtin_expect(percpu_try_rseq(base, n, percpu_head(base)->rseq_cpus), 1)) {
+		percpu_mark(base);
+		return;
+	}
+#endif
+	percpu_add_slow(base, n);
 }

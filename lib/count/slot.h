@@ -125,8 +125,7 @@ static inline bool slot_add_c11(struct slot *slot, int64_t n, int64_t batch)
 		RATION_HOOK();
 		/* Release: pairs with slot_count. */
 	} while (!atomic_compare_exchange_weak_explicit(&slot->count, &count, count + (uint64_t)n,
-							memory_order_release,
-							memory_order_relaxed));
+							memory_order_release, memory_order_relaxed));
 	RATION_HOOK();
 	return true;
 }
@@ -217,9 +216,8 @@ static inline bool slot_claim(struct slot *slot, int64_t *ret_growth)
 			return false;
 		}
 		RATION_HOOK();
-	} while (!atomic_compare_exchange_weak_explicit(&slot->published, &published, count,
-							memory_order_acq_rel,
-							memory_order_acquire));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&slot->published, &published, count, memory_order_acq_rel, memory_order_acquire));
 	RATION_HOOK();
 	*ret_growth = (int64_t)(count - published);
 	return true;

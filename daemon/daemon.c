@@ -387,7 +387,7 @@ static int make_workers(struct daemon *daemon)
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < daemon->n_workers; i++) {
-		int r = worker_init(&daemon->workers[i], daemon, i, &daemon->config->settings);
+		int r = worker_open(&daemon->workers[i], daemon, i, &daemon->config->settings);
 
 		if (r < 0) {
 			return r;
@@ -483,7 +483,7 @@ struct daemon *daemon_free(struct daemon *daemon)
 	}
 	listeners_deinit(&daemon->listeners);
 	for (unsigned i = 0; daemon->workers != NULL && i < daemon->n_workers; i++) {
-		worker_deinit(&daemon->workers[i]);
+		worker_close(&daemon->workers[i]);
 	}
 	free(daemon->workers);
 	directory_deinit(&daemon->directory);

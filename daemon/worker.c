@@ -208,7 +208,7 @@ static struct event_base *base_new(void)
 	return base;
 }
 
-int worker_init(struct worker *worker, struct daemon *daemon, unsigned index, const struct settings *settings)
+int worker_open(struct worker *worker, struct daemon *daemon, unsigned index, const struct settings *settings)
 {
 	int r;
 
@@ -272,7 +272,7 @@ static void drop_letters(struct worker *worker)
 	}
 }
 
-void worker_deinit(struct worker *worker)
+void worker_close(struct worker *worker)
 {
 	if (worker->daemon == NULL) {
 		return;

@@ -52,11 +52,11 @@ struct worker {
 	_Atomic(uint32_t) n_connections; /* counted from the moment one is handed over; by whoever hands or closes */
 };
 
-/* Everything but the thread. 0 or a negative errno; a half-built one is good for worker_deinit. */
-int worker_init(struct worker *worker, struct daemon *daemon, unsigned index, const struct settings *settings);
+/* Everything but the thread. 0 or a negative errno; a half-built one is good for worker_close. */
+int worker_open(struct worker *worker, struct daemon *daemon, unsigned index, const struct settings *settings);
 int worker_start(struct worker *worker);
 /* The thread has ended or never began. Connections still in the inbox are closed. */
-void worker_deinit(struct worker *worker);
+void worker_close(struct worker *worker);
 
 /* ---- from any thread ---- */
 

@@ -72,7 +72,7 @@ static bool turn(struct engine *engine, struct engine_ref ref)
 {
 	uint32_t life = tree_life(&engine->tree, ref.id);
 
-	if ((life & ~LIFE_STRICT) != ref.life) {
+	if (!(life & LIFE_LIVE) || (life & ~LIFE_STRICT) != ref.life) {
 		return false;
 	}
 	if (!(life & LIFE_STRICT)) {

@@ -104,8 +104,9 @@ bool tree_kill(struct tree *tree, uint32_t id)
 		atomic_load_explicit(word, memory_order_relaxed) / LIFE_GENERATION + 1;
 	bool more = generation <= UINT32_MAX / LIFE_GENERATION;
 
-	/* Release: pairs with the acquire in tree_life. At the end of the generations 0, which is nobody's, for ever. */
-	atomic_store_explicit(word, more ? generation * LIFE_GENERATION : 0, memory_order_release);
+	/* Release: pairs with the acquire in tree_life. At the end of the generations nobody, for ever. */
+	atomic_store_explicit(word, more ? generation * LIFE_GENERATION : LIFE_NONE,
+			      memory_order_release);
 	return more;
 }
 

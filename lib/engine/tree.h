@@ -35,6 +35,8 @@
 #define LIFE_GAUGE 2u
 #define LIFE_LIVE 4u
 #define LIFE_GENERATION 8u /* one generation */
+#define LIFE_NONE \
+	LIFE_STRICT /* of an id that never lived, or will never again: fits no reference */
 
 /*
  * Magnitude from which on a total counts as near the end. A fold may carry a total beyond it, by less than STRICT_AMOUNT; the room
@@ -91,18 +93,18 @@ static inline struct tally *tree_tally(const struct tree *tree, uint32_t id)
 	return &chunk[id & (TREE_CHUNK - 1)];
 }
 
-/* Any id. 0 if it was never used, which is nobody's life. */
+/* Any id. LIFE_NONE if it is out of range or was never reserved. */
 static inline uint32_t tree_life(const struct tree *tree, uint32_t id)
 {
 	struct life *chunk;
 
 	if (__builtin_expect(id >= tree->max_ids, 0)) {
-		return 0;
+		return LIFE_NONE;
 	}
 	/* Acquire: pairs with the release in tree_reserve. */
 	chunk = atomic_load_explicit(&tree->lives[id >> TREE_CHUNK_BITS], memory_order_acquire);
 	if (__builtin_expect(chunk == NULL, 0)) {
-		return 0;
+		return LIFE_NONE;
 	}
 	/* Acquire: pairs with tree_kill and tree_mark_strict; who sees a flag sees the keeper's line odd, or past (remove.h). */
 	return atomic_load_explicit(&chunk[id & (TREE_CHUNK - 1)].word, memory_order_acquire);

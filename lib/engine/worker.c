@@ -157,7 +157,7 @@ static __attribute__((noinline)) int add_slow(struct engine_worker *worker, stru
 	uint32_t life = tree_life(&engine->tree, ref.id);
 	struct slot *slot;
 
-	if ((life & ~LIFE_STRICT) != ref.life) {
+	if (!(life & LIFE_LIVE) || (life & ~LIFE_STRICT) != ref.life) {
 		state_count_own(&worker->add_gone);
 		return ENGINE_E_GONE;
 	}

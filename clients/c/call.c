@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#define CALL_ARENA (16u << 20)
+#define CALL_ARENA MESSAGE_ARENA_LIMIT
 #define CALL_INCARNATION 16u
 #define CALL_RETRY_MS 2
 

@@ -84,7 +84,7 @@ int ration_status(struct ration *client, int timeout_ms,
 		  void (*item)(void *ctx, const struct ration_status_item *item), void *ctx)
 {
 	_cleanup_(status_answer_deinit) struct status_answer answer = { 0 };
-	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT(MESSAGE_MAX_FRAME * 8);
+	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT(MESSAGE_ARENA_LIMIT);
 	const struct call_sink sink = { .take = take_status, .ctx = &answer };
 	struct request request = { .type = REQUEST_STATUS };
 	struct reply reply;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define INTERN_ARENA (1u << 20)
+#define INTERN_ARENA (8u << 20)
 #define INTERN_MAX_BYTES (64u * 1024) /* of one request, unless the daemon takes less */
 #define INTERN_PATH_EXTRA 3u	      /* bytes that a path costs beside its own */
 #define INTERN_FRAME_EXTRA 32u

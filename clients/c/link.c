@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define LINK_ARENA (8u << 20)
+#define LINK_ARENA MESSAGE_ARENA_LIMIT
 #define LINK_ENTRY_BYTES 16u /* of a handle and a delta at their longest */
 #define LINK_FRAME_EXTRA 64u
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTBOX_ARENA (1u << 20)
+#define OUTBOX_ARENA (8u << 20)
 
 static const char TEXT_RANGE[] = "more than 2^63 is waiting to be sent for this counter";
 static const char TEXT_HANDLES[] = "the daemon takes no more counters from one client";

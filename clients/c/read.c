@@ -16,7 +16,7 @@
 #define READ_FRAME_EXTRA 64u
 #define READ_PAGE \
 	2000u /* entries asked for at a time: the daemon has no walk under way while the program looks at them */
-#define READ_ARENA (16u << 20)
+#define READ_ARENA MESSAGE_ARENA_LIMIT
 #define READ_MAX_PATH 512u
 
 static enum consistency wire_consistency(enum ration_consistency consistency)

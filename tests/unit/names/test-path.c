@@ -22,7 +22,8 @@ static void expect(const char *path, size_t len, enum path_error error, size_t o
 	enum path_error got = path_check(path, len, &where);
 
 	if (got != error || where != (error ? offset : 9999)) {
-		fail_msg("'%.*s': %d at %zu, expected %d at %zu", (int)len, path, (int)got, where, (int)error, offset);
+		fail_msg("'%.*s': %d at %zu, expected %d at %zu", (int)len, path, (int)got, where,
+			 (int)error, offset);
 	}
 	assert_int_equal(path_check(path, len, NULL), error);
 }
@@ -109,7 +110,8 @@ static void test_table(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ELEMENTS(examples); i++) {
-		expect(examples[i].path, strlen(examples[i].path), examples[i].error, examples[i].offset);
+		expect(examples[i].path, strlen(examples[i].path), examples[i].error,
+		       examples[i].offset);
 	}
 	expect("a\0b", 3, PATH_E_CONTROL, 1);
 }
@@ -149,7 +151,8 @@ static void test_depth(void **state)
 	(void)state;
 	expect(path, 31, PATH_OK, 0);
 	expect(path, 33, PATH_E_TOO_DEEP, 32);
-	expect(path, 32, PATH_E_TOO_DEEP, 32); /* the empty 17th segment: depth is looked at first */
+	expect(path, 32, PATH_E_TOO_DEEP,
+	       32); /* the empty 17th segment: depth is looked at first */
 	assert_int_equal(path_depth(path, 31), 16);
 	assert_int_equal(path_depth(path, 1), 1);
 	assert_int_equal(path_depth(path, 0), 0);
@@ -231,8 +234,10 @@ static void test_child(void **state)
 	assert_int_equal(len, 9999);
 	assert_int_equal(path_child(buffer, parent, 502, "__other__", 9, &len), PATH_OK);
 	assert_int_equal(len, 512);
-	assert_int_equal(path_child(buffer, "1/2/3/4/5/6/7/8/9/a/b/c/d/e/f/g", 31, "h", 1, &len), PATH_E_TOO_DEEP);
-	assert_int_equal(path_child(buffer, "1/2/3/4/5/6/7/8/9/a/b/c/d/e/f", 29, "g", 1, &len), PATH_OK);
+	assert_int_equal(path_child(buffer, "1/2/3/4/5/6/7/8/9/a/b/c/d/e/f/g", 31, "h", 1, &len),
+			 PATH_E_TOO_DEEP);
+	assert_int_equal(path_child(buffer, "1/2/3/4/5/6/7/8/9/a/b/c/d/e/f", 29, "g", 1, &len),
+			 PATH_OK);
 }
 
 static void test_texts(void **state)
@@ -252,14 +257,10 @@ static void test_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_every_lead_byte),
-		cmocka_unit_test(test_segment),
-		cmocka_unit_test(test_parent_and_segments),
-		cmocka_unit_test(test_child),
-		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_table),	cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_depth),	cmocka_unit_test(test_every_lead_byte),
+		cmocka_unit_test(test_segment), cmocka_unit_test(test_parent_and_segments),
+		cmocka_unit_test(test_child),	cmocka_unit_test(test_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,8 @@ static void test_vectors(void **state)
 		UINT64_C(0xc0dc2f46a6cce040), UINT64_C(0xb992abfe2b45f844), UINT64_C(0x7ffe7b9ba320872e), UINT64_C(0x525a0e7fdae6c123),
 	};
 	/* clang-format on */
-	const struct siphash_key key = { UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908) };
+	const struct siphash_key key = { UINT64_C(0x0706050403020100),
+					 UINT64_C(0x0f0e0d0c0b0a0908) };
 	unsigned char message[64];
 
 	(void)state;

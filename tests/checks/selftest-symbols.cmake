@@ -1,7 +1,6 @@
 set(header "/* RATION_API int ration_no(void)@ */\n#define RATION_API x\nRATION_API int ration_a(int x)@\nRATION_API struct y *ration_b(\n\tvoid)@")
 set(map "RATION_0 {\nglobal:\n\tration_a@ /* ration_c@ */\n\tration_b@\nlocal:\n\t*@\n}@")
-set(nm "0000000000001000 A RATION_0\n0000000000001000 T ration_a@@RATION_0\n0000000000001010 T ration_b@@RATION_0")
-string(REPLACE "@@" "#" nm "${nm}")
+set(nm "0000000000001000 A RATION_0\n0000000000001000 T ration_a~~RATION_0\n0000000000001010 T ration_b~~RATION_0")
 
 good(ration.h "${header}" ration.map "${map}" nm "${nm}")
 

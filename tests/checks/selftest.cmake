@@ -16,8 +16,9 @@ function(run_case ret_failed ret_output)
 		set(file "${ARGV${i}}")
 		set(content "${ARGV${next}}")
 		math(EXPR i "${i} + 2")
-		# CMake's lists end at a semicolon, C's statements too: @ stands for it.
+		# An item of CMake's lists ends at a semicolon, as C's statements do: @ stands for it here, and ~ for @.
 		string(REPLACE "@" ";" content "${content}")
+		string(REPLACE "~" "@" content "${content}")
 		file(WRITE ${tree}/${file} "${content}\n")
 	endwhile()
 	set(definitions -DROOT=${tree} -DSCRATCH=${SCRATCH}/inner)

@@ -47,8 +47,7 @@ struct registry {
 	int64_t last_born;
 	uint32_t next_id; /* ids from here on were never used */
 	uint32_t n_free_ids;
-	uint32_t *
-		free_ids; /* a stack with room for all; the pages of it that aren't used take no memory */
+	uint32_t *free_ids; /* a stack with room for all; the pages of it that aren't used take no memory */
 
 	/* The table's size as last asked for, and the thread that sees to it. */
 	unsigned long n_buckets, max_buckets;

@@ -393,9 +393,7 @@ static void test_without_waiting_for_folds_is_noticed(void **state)
 	if (!HAS_YIELDS) {
 		skip();
 	}
-	fence_setup();
-	run_control(atomic_load_explicit(&fence_mode, memory_order_relaxed),
-		    (struct omit){ .wait = true, .ones = true });
+	run_control(FENCE_FULL, (struct omit){ .wait = true, .ones = true });
 }
 
 static int setup(void **state)

@@ -158,7 +158,7 @@ static void replace(struct shelf *shelf, uint64_t value)
 
 static void test_free_after_grace(void **state)
 {
-	struct shelf shelf = { 0 };
+	struct shelf shelf = { .stop = false };
 	pthread_t threads[3];
 
 	(void)state;

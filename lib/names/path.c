@@ -5,7 +5,8 @@
 #include <string.h>
 
 /*
- * One character of UTF-8, strictly (Unicode 15, table 3-7): its length, or 0 if the bytes are not well-formed. `left` >= 1.
+ * One character of UTF-8, strictly (Unicode 15, table 3-7): its length, or 0 if the bytes are not well-formed.
+ * `left` >= 1.
  */
 static size_t decode(const unsigned char *bytes, size_t left, uint32_t *ret_character)
 {

@@ -17,20 +17,22 @@
 #define REGISTRY_MAX_NAMES (1u << 26)
 #define REGISTRY_FIRST_BUCKETS 1024ul
 /*
- * Names per bucket at which the table is doubled. At a million names 1 makes look-ups a sixth faster (440 to 520 ns, all of it cache
- * misses) and takes 8 more bytes a name (129 to 121).
+ * Names per bucket at which the table is doubled. At a million names 1 makes look-ups a sixth faster (440 to
+ * 520 ns, all of it cache misses) and takes 8 more bytes a name (129 to 121).
  */
 #define REGISTRY_LOAD 2ul
 
 /*
- * How a name is published. Its fields and its parent are fixed, then it is put in front of its parent's children (release
- * store of first_child; partner: the acquire loads in children_first and sibling_next), then into the table. So whoever
- * finds a name can go anywhere from it. Removal goes the other way round: what the table finds was in the list a moment ago.
+ * How a name is published. Its fields and its parent are fixed, then it is put in front of its parent's
+ * children (release store of first_child; partner: the acquire loads in children_first and sibling_next), then
+ * into the table. So whoever finds a name can go anywhere from it. Removal goes the other way round: what the
+ * table finds was in the list a moment ago.
  *
- * Why a walker may stand on an unlinked name X and go on: all names it came by were linked at some time since its read section
- * began, hence none has been freed. X's next_sibling stays as it was when X was unlinked, after the section began, so the name
- * Y it points to was still linked then, and the same holds for Y in turn. As list order is descending birth and new names only
- * come in at the front, following it neither skips a name that stays nor meets one twice.
+ * Why a walker may stand on an unlinked name X and go on: all names it came by were linked at some time since
+ * its read section began, hence none has been freed. X's next_sibling stays as it was when X was unlinked,
+ * after the section began, so the name Y it points to was still linked then, and the same holds for Y in turn.
+ * As list order is descending birth and new names only come in at the front, following it neither skips a name
+ * that stays nor meets one twice.
  */
 struct registry {
 	/* Read by every look-up, never written after registry_new. */
@@ -156,10 +158,10 @@ struct name *registry_find(struct registry *registry, const char *path, size_t l
 }
 
 /*
- * The table is doubled by a thread of its own, as that takes tens of milliseconds when it is large, and whoever creates a name is
- * not to wait for it; until it is done chains are longer. cds_lfht's own CDS_LFHT_AUTO_RESIZE lets the load rise to 8 before it
- * acts (look-ups took three times as long at a million names), or else, without its accounting, makes the table as large as it may
- * get at the first few collisions.
+ * The table is doubled by a thread of its own, as that takes tens of milliseconds when it is large, and whoever
+ * creates a name is not to wait for it; until it is done chains are longer. cds_lfht's own CDS_LFHT_AUTO_RESIZE
+ * lets the load rise to 8 before it acts (look-ups took twice as long at a million names), or else,
+ * without its accounting, makes the table as large as it may get at the first few collisions.
  */
 static void *grow(void *registry_pointer)
 {

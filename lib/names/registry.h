@@ -2,8 +2,8 @@
 /*
  * registry: which counters there are. Path -> struct name, each with a dense id, its parent and its children.
  *
- * Look-ups and walks run under RCU (lib/rcu) and take no lock; creation and removal are serialized by one mutex which no
- * look-up, walk or add ever takes. What a counter counts is not known here: others keep it by id.
+ * Look-ups and walks run under RCU (lib/rcu) and take no lock; creation and removal are serialized by one mutex
+ * which no look-up, walk or add ever takes. What a counter counts is not known here: others keep it by id.
  *
  *                     find   walk   create   unlink   release   free
  *   find, walk          -      -       -        -        G        X
@@ -14,8 +14,9 @@
  *   G  a name is released only after a grace_wait that began after its unlink
  *   X  the caller excludes it
  *
- * Calling threads are registered with lib/rcu. find and walk are called inside a read section (grace_enter), and the names
- * they return are valid until it ends; under registry_lock a name that is linked is valid as long as the lock is held.
+ * Calling threads are registered with lib/rcu. find and walk are called inside a read section (grace_enter),
+ * and the names they return are valid until it ends; under registry_lock a name that is linked is valid as long
+ * as the lock is held.
  */
 #include <assert.h>
 #include <stdatomic.h>
@@ -37,7 +38,8 @@ enum registry_error {
 /*
  * One counter's name. All of it is fixed before it can be found, except the three links.
  *
- * A million of these are kept: the struct and a path of 30 bytes must fit the 104 usable bytes of a 112-byte malloc chunk.
+ * A million of these are kept: the struct and a path of 30 bytes must fit the 104 usable bytes of a 112-byte
+ * malloc chunk.
  */
 struct name {
 	struct cds_lfht_node node;
@@ -58,8 +60,9 @@ static_assert(offsetof(struct name, path) + 30 <= 104,
 	      "a name with a path of 30 bytes fits a 112-byte malloc chunk");
 
 /*
- * max_names: how many names there can be at once, each node of a path counting, 1 .. 2^26; ids are below it. seed: keys
- * the hash, so it should be random, or else who chooses paths can choose ones that collide. 0 or -ENOMEM, -EINVAL.
+ * max_names: how many names there can be at once, each node of a path counting, 1 .. 2^26; ids are below it.
+ * seed: keys the hash, so it should be random, or else who chooses paths can choose ones that collide. 0 or
+ * -ENOMEM, -EINVAL.
  */
 int registry_new(struct registry **ret_registry, uint32_t max_names, uint64_t seed);
 
@@ -87,24 +90,24 @@ void registry_lock(struct registry *registry);
 void registry_unlock(struct registry *registry);
 
 /*
- * Told of the names about to be made, ancestors first, each the next one's parent, before anybody can find them: here whoever keeps
- * something by id makes it ready. names[0]->parent exists already or is NULL. Anything but 0 calls the creation off and
- * is what registry_create returns; the ids are given back then.
+ * Told of the names about to be made, ancestors first, each the next one's parent, before anybody can find
+ * them: here whoever keeps something by id makes it ready. names[0]->parent exists already or is NULL. Anything
+ * but 0 calls the creation off and is what registry_create returns; the ids are given back then.
  */
 typedef int (*registry_prepare)(void *ctx, struct name *const *names, size_t n_names);
 
 /*
- * The name at `path`, which is valid (path_check), made with all its missing ancestors or found. All or nothing: 0,
- * REGISTRY_E_FULL, -ENOMEM, or what `prepare` (may be NULL) said. `now` in nanoseconds may step back; births still increase.
- * Ids freed last are used first.
+ * The name at `path`, which is valid (path_check), made with all its missing ancestors or found. All or
+ * nothing: 0, REGISTRY_E_FULL, -ENOMEM, or what `prepare` (may be NULL) said. `now` in nanoseconds may step
+ * back; births still increase. Ids freed last are used first.
  */
 int registry_create(struct registry *registry, const char *path, size_t len, int64_t now,
 		    registry_prepare prepare, void *ctx, struct name **ret_name);
 
 /*
- * Take a leaf out: no look-up or walk that begins later meets it, and its path may be made anew, with another id. It stays
- * readable until grace_wait has returned and registry_release is called. Its `parent` is not kept alive by it: who
- * touches it between unlink and release sees to it that the parent isn't released meanwhile.
+ * Take a leaf out: no look-up or walk that begins later meets it, and its path may be made anew, with another
+ * id. It stays readable until grace_wait has returned and registry_release is called. Its `parent` is not kept
+ * alive by it: who touches it between unlink and release sees to it that the parent isn't released meanwhile.
  */
 void registry_unlink(struct registry *registry, struct name *leaf);
 
@@ -150,9 +153,10 @@ void registry_save(struct name *name, struct registry_cursor *ret_cursor);
 bool registry_cursor_valid(const struct registry_cursor *cursor);
 
 /*
- * The name that comes after the saved one, whether that and its ancestors are still there or not. One look-up if it is; else
- * the siblings of the topmost that is gone are scanned once. If the walk's root is no longer the one it began with: NULL, the
- * end. A cursor of any contents is safe; the answer to a forged one is some name of the walk or NULL.
+ * The name that comes after the saved one, whether that and its ancestors are still there or not. One look-up
+ * if it is; else the siblings of the topmost that is gone are scanned once. If the walk's root is no longer the
+ * one it began with: NULL, the end. A cursor of any contents is safe; the answer to a forged one is some name
+ * of the walk or NULL.
  */
 struct name *registry_resume(const struct registry_walk *walk,
 			     const struct registry_cursor *cursor);

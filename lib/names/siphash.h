@@ -1,8 +1,8 @@
 #pragma once
 /*
- * siphash: SipHash-1-3, a keyed hash of bytes (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012; the
- * variant with 1 compression and 3 finalization rounds, as Rust's and Ruby's tables use it). Without the key nobody can choose
- * inputs that collide. Pure, any thread.
+ * siphash: SipHash-1-3, a keyed hash of bytes (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012;
+ * the variant with 1 compression and 3 finalization rounds, as Rust's and Ruby's tables use it). Without the
+ * key nobody can choose inputs that collide. Pure, any thread.
  *
  * Lengths up to 2^56; the result is the same on every byte order.
  */

@@ -61,8 +61,8 @@ static int read_options(const struct ration_options *options, struct ration_opti
 static int apply_options(struct ration *client, const struct ration_options *options,
 			 uint32_t *ret_max_counters)
 {
-	uint64_t lifetime, interval, unacknowledged, counters;
-	struct ration_options known;
+	uint64_t lifetime = 0, interval = 0, unacknowledged = 0, counters = 0;
+	struct ration_options known = RATION_OPTIONS_INIT;
 	int r;
 
 	r = read_options(options, &known);
@@ -139,7 +139,7 @@ static int client_new(const char *url, const struct ration_options *options,
 		      struct ration **ret_client)
 {
 	_cleanup_(client_freep) struct ration *client = client_alloc();
-	uint32_t max_counters;
+	uint32_t max_counters = 0;
 	int r;
 
 	if (client == NULL) {
@@ -191,7 +191,7 @@ static struct ration *open_failed(int r)
 
 struct ration *ration_open(const char *url, const struct ration_options *options)
 {
-	struct ration *client;
+	struct ration *client = NULL;
 	int r;
 
 	error_clear();

@@ -21,7 +21,6 @@
 #define _cleanup_close_ _cleanup_(cleanup_close)
 
 /* Defines x_freep(), for _cleanup_(x_freep), from a destructor x_free() of a pointer type. */
-/* NOLINTBEGIN(bugprone-macro-parentheses): a type can't be put in parentheses. */
 #define DEFINE_CLEANUP(type, function)               \
 	static inline void function##p(type *object) \
 	{                                            \
@@ -30,7 +29,6 @@
 		}                                    \
 	}                                            \
 	_Static_assert(1, "a semicolon may follow")
-/* NOLINTEND(bugprone-macro-parentheses) */
 
 static inline void cleanup_free(void *pointer)
 {

@@ -129,6 +129,25 @@ static inline uint32_t percpu_place(const struct slot *base)
 
 #ifdef PERCPU_RSEQ
 
+#ifdef RATION_HOOKS
+/*
+ * For stress tests: the same as a load and a store with a pause between them. Now nearly every interruption falls into the sequence,
+ * and one that was not started over would lose a count each time.
+ */
+#define PERCPU_COMMIT                      \
+	"movq (%[base], %%rax), %%rdx\n\t" \
+	"addq %[n], %%rdx\n\t"             \
+	"movl $300, %%ecx\n"               \
+	"5:\n\t"                           \
+	"decl %%ecx\n\t"                   \
+	"jnz 5b\n\t"                       \
+	"movq %%rdx, (%[base], %%rax)\n"
+#define PERCPU_CLOBBERS "rax", "rcx", "rdx", "memory", "cc"
+#else
+#define PERCPU_COMMIT "addq %[n], (%[base], %%rax)\n"
+#define PERCPU_CLOBBERS "rax", "memory", "cc"
+#endif
+
 /*
  * One attempt; false: aborted, or not on a CPU below n_cpus (0: there are no sequences), and nothing was added.
  *
@@ -161,9 +180,7 @@ static inline bool percpu_try_rseq(struct slot *base, int64_t n, uint32_t n_cpus
 		"movl %%fs:4(%[area]), %%eax\n\t"
 		"cmpl %[n_cpus], %%eax\n\t"
 		"jae %l[failed]\n\t"
-		"shlq $12, %%rax\n\t"
-		"addq %[n], (%[base], %%rax)\n"
-		"2:\n\t"
+		"shlq $12, %%rax\n\t" PERCPU_COMMIT "2:\n\t"
 		/* The signature, as the operand of an instruction that traps (ud1), then where the kernel goes on an abort. */
 		".pushsection .text.percpu_abort, \"ax\"\n\t"
 		".byte 0x0f, 0xb9, 0x3d\n\t"
@@ -173,7 +190,7 @@ static inline bool percpu_try_rseq(struct slot *base, int64_t n, uint32_t n_cpus
 		".popsection\n"
 		:
 		: [area] "r"(__rseq_offset), [n_cpus] "r"(n_cpus), [n] "er"(n), [base] "r"(&base->count)
-		: "rax", "memory", "cc"
+		: PERCPU_CLOBBERS
 		: failed);
 	return true;
 failed:

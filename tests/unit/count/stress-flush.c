@@ -350,7 +350,7 @@ static void test_full_fences(void **state)
 
 static void fold_everything(struct stress *stress)
 {
-	for (size_t i = 0; i < N_OWNERS * N_COUNTERS; i++) {
+	for (size_t i = 0; i < (size_t)N_OWNERS * N_COUNTERS; i++) {
 		struct slot *slot =
 			bank_slot(&stress->owners[i / N_COUNTERS].bank, ids[i % N_COUNTERS]);
 

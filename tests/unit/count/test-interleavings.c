@@ -14,11 +14,11 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define BATCH 4
+#define BATCH INT64_C(4)
 #define MAX_TASKS 3
 #define MAX_STEPS 64
 #define MAX_OPS 6
-#define STACK_SIZE (64 * 1024)
+#define STACK_SIZE ((size_t)64 * 1024)
 
 /* ---- scheduler ---- */
 
@@ -254,8 +254,8 @@ static void explore_slot(bool growing, int64_t bound)
 	world.growing = growing;
 	world.most_held = 0;
 	explore(slot_before, slot_after_step, slot_after);
-	print_message("at most %lld held back at batch %d, bound %lld\n",
-		      (long long)world.most_held, BATCH, (long long)bound);
+	print_message("at most %lld held back at batch %lld, bound %lld\n",
+		      (long long)world.most_held, (long long)BATCH, (long long)bound);
 	assert_true(world.most_held <= bound);
 }
 

@@ -90,8 +90,8 @@ static void test_bound_is_reached_and_kept(void **state)
 	int64_t held = 0;
 
 	(void)state;
-	pending_init(&pending, 64 * 3);
-	assert_int_equal(pending_bound(&pending, 3), 64 * 3 + 3 * 63);
+	pending_init(&pending, 3 * PENDING_STEP);
+	assert_int_equal(pending_bound(&pending, 3), 192 + 3 * 63);
 	for (size_t i = 0; i < 3; i++) {
 		pending_note(&pending, &shares[i], PENDING_STEP);
 		pending_note(&pending, &shares[i], PENDING_STEP - 1);
@@ -109,7 +109,7 @@ static void test_huge_magnitudes(void **state)
 	struct pending_share shares[64] = { 0 };
 
 	(void)state;
-	pending_init(&pending, 64 * 64);
+	pending_init(&pending, 64 * PENDING_STEP);
 	for (size_t i = 0; i < 64; i++) {
 		pending_note(&pending, &shares[i], INT64_C(1) << 61);
 		assert_int_equal(shares[i].local, 0);

@@ -306,7 +306,7 @@ static void run(struct test_random *random, uint32_t batch)
 	model_init(&model);
 	declare(bench.engine, "c", (struct engine_metric){ .max_counters = METRIC_CEILING });
 	declare(bench.engine, "g", (struct engine_metric){ .kind = ENGINE_GAUGE });
-	for (int i = 0; i < 1500; i++) {
+	for (int i = 0; i < 3000; i++) {
 		int at = (int)test_random_below(random, NODES);
 		uint64_t op = test_random_below(random, 100);
 
@@ -337,7 +337,7 @@ static void test_random_sequences(void **state)
 
 	(void)state;
 	test_random_init(&random, 0);
-	for (int round = 0; round < 2000; round++) {
+	for (int round = 0; round < 400; round++) {
 		run(&random, batches[round % 5]);
 	}
 	for (int i = ENGINE_OK; i <= ENGINE_E_BUSY; i++) {

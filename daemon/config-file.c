@@ -220,7 +220,7 @@ static int read_file(const char *path, char **ret_text, size_t *ret_len)
 void config_load_file(struct config_load *load, const char *path, bool may_be_missing)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t len;
+	size_t len = 0;
 	int r = read_file(path, &text, &len);
 
 	load->source++;

@@ -151,7 +151,8 @@ struct config_draft_metric *config_load_metric(struct config_load *load, const c
 	struct config_draft_metric *grown;
 
 	if (r != PATH_OK) {
-		config_load_error(load, where, "[metric %s]: the name %s", name, path_error_text(r));
+		config_load_error(load, where, "[metric %s]: the name of a metric is one segment of a path: %s", name,
+				  r == PATH_E_TOO_DEEP ? "it has no '/'" : path_error_text(r));
 		return NULL;
 	}
 	for (size_t i = 0; i < load->n_metrics; i++) {

@@ -211,7 +211,8 @@ static int open_unix(struct listeners *listeners, const char *path, const char *
 	struct stat stat;
 	int r;
 
-	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	/* address_parse has seen to it that it fits. */
+	memcpy(to.sun_path, path, strnlen(path, ADDRESS_MAX_UNIX));
 	if (own_path == NULL || asprintf(&lock_path, "%s.lock", path) < 0) {
 		lock_path = NULL;
 		return -ENOMEM;

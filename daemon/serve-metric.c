@@ -32,8 +32,10 @@ static void answer(struct connection *connection, uint64_t id, struct text name,
 static void refuse(struct connection *connection, uint64_t id, int r, struct text name)
 {
 	if (r == ENGINE_E_PATH) {
-		serve_error(connection, id, CODE_INVALID_ARGUMENT, "the name of a metric is one segment: %s",
-			    path_error_text(path_check_segment(name.at, name.len, NULL)));
+		enum path_error fault = path_check_segment(name.at, name.len, NULL);
+
+		serve_error(connection, id, CODE_INVALID_ARGUMENT, "the name of a metric is one segment of a path: %s",
+			    fault == PATH_E_TOO_DEEP ? "it has no '/'" : path_error_text(fault));
 	} else if (r == ENGINE_E_NOT_FOUND) {
 		serve_error(connection, id, CODE_NOT_FOUND, "there is no such metric");
 	} else {

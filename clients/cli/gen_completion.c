@@ -40,20 +40,56 @@ static void put_words(const char *first)
 	}
 }
 
-/* case branches: the values of the option before the cursor */
+/* The options that take a value, as a pattern of case. */
+static void put_pattern(void)
+{
+	const char *bar = "";
+
+	for (int id = 0; id < _OPT_COUNT; id++) {
+		if (option_specs[id].type != OPTION_FLAG) {
+			(void)printf("%s--%s", bar, option_specs[id].name);
+			bar = " | ";
+		}
+	}
+}
+
+/* Branches of a case: the values of the option before the cursor. */
 static void put_values(void)
 {
 	for (int id = 0; id < _OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
 
-		if (spec->type == OPTION_FLAG) {
+		if (spec->choices == NULL) {
 			continue;
 		}
 		(void)printf("\t--%s)\n\t\t_rationctl_offer \"", spec->name);
-		for (size_t i = 0; spec->choices != NULL && spec->choices[i] != NULL; i++) {
+		for (size_t i = 0; spec->choices[i] != NULL; i++) {
 			(void)printf("%s%s", i > 0 ? " " : "", spec->choices[i]);
 		}
-		(void)printf("%s\"\n\t\treturn\n\t\t;;\n", id == OPT_SOCKET ? "unix: tcp:" : "");
+		(void)printf("\"\n\t\treturn\n\t\t;;\n");
+	}
+	/* Any other value is the user's. */
+	for (int id = 0; id < _OPT_COUNT; id++) {
+		const struct option_spec *spec = &option_specs[id];
+
+		if (spec->type != OPTION_FLAG && spec->choices == NULL && id != OPT_SOCKET) {
+			(void)printf("\t--%s)\n\t\treturn\n\t\t;;\n", spec->name);
+		}
+	}
+}
+
+/* Words that a command of two words may begin with, each with a blank around. */
+static void put_groups(void)
+{
+	const char *last = "";
+
+	for (const struct command *command = commands; command->name != NULL; command++) {
+		size_t len = strcspn(command->name, " ");
+
+		if (command->name[len] != '\0' && strncmp(last, command->name, len + 1) != 0) {
+			(void)printf(" %.*s ", (int)len, command->name);
+			last = command->name;
+		}
 	}
 }
 
@@ -80,57 +116,82 @@ static void put_commands(void)
 	}
 }
 
+/* bash takes "unix:/run" apart into "unix" ":" "/run", and "--sort=name" into "--sort" "=" "name". */
+static const char head[] =
+	"# bash completion for rationctl; generated from the tables of clients/cli.\n"
+	"\n"
+	"_rationctl_offer() {\n"
+	"\tmapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$current\")\n"
+	"}\n"
+	"\n"
+	"_rationctl() {\n"
+	"\tlocal current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+	"\tlocal command=\"\" options=\"\" words=\"\" i word\n"
+	"\n"
+	"\tCOMPREPLY=()\n"
+	"\tif [[ $current == [=:] ]]; then\n"
+	"\t\tbefore+=$current current=\"\"\n"
+	"\telif [[ $before == [=:] ]]; then\n"
+	"\t\tbefore=${COMP_WORDS[COMP_CWORD - 2]}$before\n"
+	"\tfi\n"
+	"\tcase \"${before%=}\" in\n"
+	"\tunix:)\n"
+	"\t\tcompopt -o filenames 2>/dev/null\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+	"\t\treturn\n"
+	"\t\t;;\n"
+	"\t--socket)\n"
+	"\t\tcompopt -o nospace 2>/dev/null\n"
+	"\t\t_rationctl_offer \"unix: tcp:\"\n"
+	"\t\treturn\n"
+	"\t\t;;\n";
+
+static const char tail[] = "\tesac\n"
+			   "\n"
+			   "\tif [[ $current == -* ]]; then\n"
+			   "\t\t_rationctl_offer \"$options\"\n"
+			   "\telse\n"
+			   "\t\t_rationctl_offer \"$words\"\n"
+			   "\tfi\n"
+			   "}\n"
+			   "\n"
+			   "complete -F _rationctl rationctl\n";
+
+/* Finds the command: the first word, or two, that is neither an option nor a part of an option's value. */
+static void put_search(void)
+{
+	(void)printf("\tesac\n\n"
+		     "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+		     "\t\tword=${COMP_WORDS[i]}\n"
+		     "\t\tcase \"$word\" in\n\t\t");
+	put_pattern();
+	(void)printf(")\n"
+		     "\t\t\t[[ ${COMP_WORDS[i + 1]} == = ]] && i=$((i + 1))\n"
+		     "\t\t\ti=$((i + 1))\n"
+		     "\t\t\twhile [[ ${COMP_WORDS[i + 1]} == : ]]; do i=$((i + 2)); done\n"
+		     "\t\t\t;;\n"
+		     "\t\t-*) ;;\n"
+		     "\t\t*)\n"
+		     "\t\t\tcommand=${command:+$command }$word\n"
+		     "\t\t\t[[ \"");
+	put_groups();
+	(void)printf("\" == *\" $command \"* ]] || break\n"
+		     "\t\t\t;;\n"
+		     "\t\tesac\n"
+		     "\tdone\n\n");
+}
+
 int main(void)
 {
-	(void)fputs(
-		"# bash completion for rationctl; generated from the tables of clients/cli.\n"
-		"\n"
-		"_rationctl_offer() {\n"
-		"\tmapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n"
-		"}\n"
-		"\n"
-		"_rationctl() {\n"
-		"\tlocal command=\"\" options words=\"\" i word\n"
-		"\n"
-		"\tCOMPREPLY=()\n"
-		"\tcase \"${COMP_WORDS[COMP_CWORD - 1]}\" in\n",
-		stdout);
+	(void)fputs(head, stdout);
 	put_values();
-	(void)fputs(
-		"\tesac\n"
-		"\n"
-		"\t# The command is the first word, or two, that is neither an option nor an option's value.\n"
-		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-		"\t\tword=${COMP_WORDS[i]}\n"
-		"\t\tcase \"$word\" in\n"
-		"\t\t--json | --help | --version) ;;\n"
-		"\t\t--*) ((i++)) ;;\n"
-		"\t\t*)\n"
-		"\t\t\tcommand=${command:+$command }$word\n"
-		"\t\t\t[[ $word == metric && $command == metric ]] || break\n"
-		"\t\t\t;;\n"
-		"\t\tesac\n"
-		"\tdone\n"
-		"\n"
-		"\tcase \"$command\" in\n"
-		"\t\"\")\n"
-		"\t\twords=\"",
-		stdout);
+	put_search();
+	(void)printf("\tcase \"$command\" in\n\t\"\")\n\t\twords=\"");
 	put_words(NULL);
-	(void)fputs("\"\n\t\toptions=\"", stdout);
+	(void)printf("\"\n\t\toptions=\"");
 	put_option_names(OPTIONS_GLOBAL | OPTION(OPT_VERSION));
-	(void)fputs("\"\n\t\t;;\n", stdout);
+	(void)printf("\"\n\t\t;;\n");
 	put_commands();
-	(void)fputs("\tesac\n"
-		    "\n"
-		    "\tif [[ ${COMP_WORDS[COMP_CWORD]} == -* ]]; then\n"
-		    "\t\t_rationctl_offer \"$options\"\n"
-		    "\telse\n"
-		    "\t\t_rationctl_offer \"$words\"\n"
-		    "\tfi\n"
-		    "}\n"
-		    "\n"
-		    "complete -F _rationctl rationctl\n",
-		    stdout);
+	(void)fputs(tail, stdout);
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 1;
 }

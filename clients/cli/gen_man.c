@@ -3,27 +3,66 @@
  */
 #include "clients/cli/help.h"
 
+#include <ctype.h>
 #include <string.h>
 
-/* Text in roff: no line begins a request, no backslash escapes, and "-" is the minus that can be copied. */
-static void put(const char *text, size_t len)
+#define WIDTH 78
+
+/* One word in roff: no backslash escapes, and "-" is the minus that can be copied. */
+static size_t put_word(const char *word, size_t len, bool at_begin)
 {
+	size_t put = len;
+
+	/* Nor does a line begin a request. */
+	if (at_begin && len > 0 && (word[0] == '.' || word[0] == '\'')) {
+		(void)fputs("\\&", stdout);
+		put += 2;
+	}
 	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '\\') {
+		if (word[i] == '\\') {
 			(void)fputs("\\e", stdout);
-		} else if (text[i] == '-') {
+			put++;
+		} else if (word[i] == '-') {
 			(void)fputs("\\-", stdout);
-		} else if ((text[i] == '.' || text[i] == '\'') && (i == 0 || text[i - 1] == '\n')) {
-			(void)printf("\\&%c", text[i]);
+			put++;
 		} else {
-			(void)fputc(text[i], stdout);
+			(void)fputc(word[i], stdout);
 		}
+	}
+	return put;
+}
+
+/* Text in lines of at most WIDTH columns. */
+static void put_text_of(const char *text, size_t len)
+{
+	const char *end = text + len;
+	size_t column = 0;
+
+	while (text < end) {
+		const char *blank = memchr(text, ' ', (size_t)(end - text));
+		size_t word = blank != NULL ? (size_t)(blank - text) : (size_t)(end - text);
+		bool new_line = column + 1 + word > WIDTH;
+
+		if (column > 0) {
+			(void)fputc(new_line ? '\n' : ' ', stdout);
+			column = new_line ? 0 : column + 1;
+		}
+		column += put_word(text, word, column == 0);
+		text += word + (blank != NULL);
 	}
 }
 
 static void put_string(const char *text)
 {
-	put(text, strlen(text));
+	put_text_of(text, strlen(text));
+}
+
+/* The words of a table as a sentence. */
+static void put_sentence(const char *text)
+{
+	(void)fputc(toupper((unsigned char)text[0]), stdout);
+	put_string(text + 1);
+	(void)puts(".");
 }
 
 static void section(const char *name)
@@ -32,6 +71,7 @@ static void section(const char *name)
 }
 
 struct paragraphs {
+	bool first;    /* right after a heading, where a paragraph begins by itself */
 	bool verbatim; /* an example is open */
 };
 
@@ -42,23 +82,27 @@ static void put_paragraph(void *ctx, const char *text, size_t len, bool verbatim
 	if (paragraphs->verbatim && !verbatim) {
 		(void)puts(".EE\n.RE");
 	}
-	if (!paragraphs->verbatim) {
-		(void)puts(verbatim ? ".PP\n.RS 4\n.EX" : ".PP");
-	} else if (!verbatim) {
+	if (!paragraphs->first && !(paragraphs->verbatim && verbatim)) {
 		(void)puts(".PP");
 	}
-	paragraphs->verbatim = verbatim;
-	while (verbatim && len > 0 && *text == ' ') {
-		text++;
-		len--;
+	if (verbatim && !paragraphs->verbatim) {
+		(void)puts(".RS 4\n.EX");
 	}
-	put(text, len);
+	paragraphs->first = false;
+	paragraphs->verbatim = verbatim;
+	if (verbatim) {
+		size_t blanks = strspn(text, " ");
+
+		(void)put_word(text + blanks, len - blanks, true);
+	} else {
+		put_text_of(text, len);
+	}
 	(void)puts("");
 }
 
-static void put_text(const char *text)
+static void put_text(const char *text, bool after_heading)
 {
-	struct paragraphs paragraphs = { false };
+	struct paragraphs paragraphs = { .first = after_heading };
 
 	help_visit(text, put_paragraph, &paragraphs);
 	if (paragraphs.verbatim) {
@@ -87,8 +131,7 @@ static void put_options(uint64_t options)
 			(void)fputs("\"", stdout);
 		}
 		(void)puts("");
-		put_string(spec->help);
-		(void)puts(".");
+		put_sentence(spec->help);
 	}
 }
 
@@ -99,12 +142,8 @@ static void put_command(const struct command *command)
 	(void)printf("%s", command->args[0] != '\0' ? " " : "");
 	put_string(command->args);
 	(void)printf("\"\n");
-	/* The summary as a sentence. */
-	(void)printf("%c", command->summary[0] >= 'a' ? command->summary[0] - 'a' + 'A'
-						      : command->summary[0]);
-	put_string(command->summary + 1);
-	(void)puts(".");
-	put_text(command->details);
+	put_sentence(command->summary);
+	put_text(command->details, false);
 	put_options(command->options);
 }
 
@@ -117,7 +156,7 @@ static void put_head(void)
 	(void)puts("rationctl \\- count and read through rationd");
 	section("SYNOPSIS");
 	(void)puts(
-		".B rationctl\n[\\fB\\-\\-socket\\fR \\fIURL\\fR] [\\fB\\-\\-json\\fR] [\\fB\\-\\-timeout\\fR \\fID\\fR] \\fICOMMAND\\fR ...");
+		".B rationctl\n[\\fB\\-\\-socket\\fR \\fIURL\\fR] [\\fB\\-\\-json\\fR]\n[\\fB\\-\\-timeout\\fR \\fID\\fR] \\fICOMMAND\\fR ...");
 	section("DESCRIPTION");
 	put_text(
 		"rationctl talks to rationd, which counts things at very high rates: it adds to counters, prints them, and asks the daemon "
@@ -128,13 +167,14 @@ static void put_head(void)
 		"segments and 512 bytes. Every prefix of a path is a counter too: its total is what was added at it (own) and below it.\n"
 		"\n"
 		"N is a whole number of 64 bits, with a sign if you like, and may end in k M G T (thousands) or Ki Mi Gi Ti (1024 times). D is a "
-		"duration: digits and ms, s, m, h or d.");
+		"duration: digits and ms, s, m, h or d.",
+		true);
 	section("OPTIONS");
 	(void)puts("These may stand before the command or after it.");
 	put_options(OPTIONS_GLOBAL);
 	(void)puts(
-		".TP\n.B \\-\\-version\nPrint the version and exit.\n.PP\n.B \\-\\-\nends the options. A word that begins with a minus and a digit "
-		"is no option: it is a negative N.");
+		".TP\n.B \\-\\-version\nPrint the version and exit.\n.PP\n.B \\-\\-\nends the options.\n"
+		"A word that begins with a minus and a digit is no option: it is a negative N.");
 }
 
 static void put_tail(void)
@@ -148,12 +188,12 @@ static void put_tail(void)
 		"\n"
 		"beside what could be answered. Its code is one of google.rpc.Code's names; of several errors it is the gravest, and all of "
 		"them are on standard error as text. Numbers are JSON integers up to 2^53 either way and strings beyond. Totals come with "
-		"error_bound (each may lack at most this much) and age_ms.");
+		"error_bound (each may lack at most this much) and age_ms.",
+		true);
 	section("EXIT STATUS");
 	for (int status = 0; status < _CLI_STATUS_COUNT; status++) {
-		(void)printf(".TP\n.B %d\n%c%s.\n", status,
-			     cli_statuses[status].meaning[0] - 'a' + 'A',
-			     cli_statuses[status].meaning + 1);
+		(void)printf(".TP\n.B %d\n", status);
+		put_sentence(cli_statuses[status].meaning);
 	}
 	section("ENVIRONMENT");
 	(void)puts(
@@ -162,12 +202,12 @@ static void put_tail(void)
 	(void)puts(
 		".TP\n.I /run/rationd/rationd.sock\nThe daemon's socket, where nothing else is said.");
 	section("EXAMPLES");
-	put_text(
-		"  rationctl add requests/acme/web\n"
-		"  rationctl add traffic/eth0 64Ki\n"
-		"  du -k --max-depth=1 /var | awk '{print \"disk_kib\" $2, $1}' | rationctl add -\n"
-		"  rationctl tree --depth 2 --sort total\n"
-		"  rationctl --json get requests/acme | jq '.values[0].total'");
+	put_text("  rationctl add requests/acme/web\n"
+		 "  rationctl add traffic/eth0 64Ki\n"
+		 "  du -k --max-depth=1 /var | awk '{print \"disk_kib\" $2, $1}' | rationctl add -\n"
+		 "  rationctl tree --depth 2 --sort total\n"
+		 "  rationctl --json get requests/acme | jq '.values[0].total'",
+		 true);
 	section("SEE ALSO");
 	(void)puts(".BR rationd (8),\n.BR libration (3)");
 }

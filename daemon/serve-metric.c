@@ -81,6 +81,9 @@ void serve_metric_get(struct connection *connection, const struct request *reque
 	struct text name = request->metric_get;
 	int r = engine_metric(connection->worker->daemon->engine, name.at, name.len, &metric);
 
+	if (r == ENGINE_E_NOT_FOUND && path_check_segment(name.at, name.len, NULL) != PATH_OK) {
+		r = ENGINE_E_PATH;
+	}
 	if (r != 0) {
 		refuse(connection, request->id, r, name);
 		return;

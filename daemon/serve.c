@@ -178,6 +178,15 @@ int serve(struct connection *connection, const struct request *request, unsigned
 		break;
 	case REQUEST_HELLO:
 	case REQUEST_NONE:
+	case REQUEST_CHARGE:
+	case REQUEST_UNCHARGE:
+	case REQUEST_LEASE:
+	case REQUEST_LEASE_RENEW:
+	case REQUEST_LEASE_RETURN:
+	case REQUEST_QUOTA_SET:
+	case REQUEST_QUOTA_REMOVE:
+	case REQUEST_QUOTA_LIST:
+	case REQUEST_QUOTA_EXPLAIN:
 		serve_error(connection, request->id, CODE_UNIMPLEMENTED, "this daemon does not know this request");
 		break;
 	}

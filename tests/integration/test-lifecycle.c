@@ -126,19 +126,27 @@ static void test_sigterm_drains(void **state)
 	const struct request get = { .id = 999, .type = REQUEST_GET, .get = { .n_paths = 1, .paths = &path, .consistency = CONSISTENCY_EXACT } };
 	struct reply reply = { 0 };
 	enum { N = 5000 };
+	uint8_t *all = malloc(N * 32 + 64);
+	size_t len = 0;
 
 	(void)state;
+	assert_non_null(all);
 	(void)wire_hello(wire, 1, 0, 1, NULL);
 	wire_intern(wire, 0, "drain/a");
+	for (uint64_t batch = 1; batch <= N + 1; batch++) {
+		const struct request add = wire_add_request(batch, &handle, &delta, 1);
+		size_t one_len;
+		uint8_t *one = wire_encode(wire, batch <= N ? &add : &get, &one_len);
+
+		memcpy(all + len, one, one_len);
+		len += one_len;
+		free(one);
+	}
+	memcpy(all + len, "\x05\x08", 2); /* and half a frame */
 	/* Stopped, so that all of it waits in the socket; then it gets both at once. */
 	test_daemon_signal(daemon, SIGSTOP);
-	for (uint64_t batch = 1; batch <= N; batch++) {
-		const struct request add = wire_add_request(batch, &handle, &delta, 1);
-
-		(void)wire_send(wire, &add);
-	}
-	(void)wire_send(wire, &get);
-	(void)wire_send_bytes(wire, "\x05\x08", 2); /* and half a frame */
+	assert_true(wire_send_bytes(wire, all, len + 2));
+	free(all);
 	test_daemon_signal(daemon, SIGTERM);
 	test_daemon_signal(daemon, SIGCONT);
 	for (uint64_t batch = 1; batch <= N; batch++) {
@@ -568,11 +576,11 @@ static void write_plain_config(struct test_daemon *daemon, const char *text)
 static void test_activation(void **state)
 {
 	struct test_daemon *daemon = test_daemon_prepare(NULL);
-	char second[128];
+	char second[96];
 	int fds[2];
 
 	(void)state;
-	(void)snprintf(second, sizeof(second), "%s/second", daemon->dir);
+	(void)snprintf(second, sizeof(second), "%.63s/second", daemon->dir);
 	fds[0] = listen_on(daemon->socket, SOCK_STREAM);
 	fds[1] = listen_on(second, SOCK_STREAM);
 	write_plain_config(daemon, "[daemon]\nworkers = 1\n");

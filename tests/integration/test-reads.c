@@ -133,8 +133,11 @@ static void take_page(struct walked *walked, const struct reply *reply)
 
 		walked->sum += entry->value.own;
 		if (leaf != NULL) {
-			unsigned long number = strtoul(leaf + 5, NULL, 10);
+			char digits[6] = "";
+			unsigned long number;
 
+			memcpy(digits, leaf + 5, 5);
+			number = strtoul(digits, NULL, 10);
 			assert_true(number < LEAVES);
 			assert_int_equal(walked->seen[number], 0);
 			walked->seen[number] = 1;

@@ -205,6 +205,8 @@ static int make(struct counters *counters, struct ration *client, const char *pa
 	counter = counters_at(counters, handle);
 	*counter = (struct ration_counter){
 		.slots = slots,
+		.dirty = &percpu_head(slots)->dirty[percpu_place(slots) / 64],
+		.dirty_bit = UINT64_C(1) << (percpu_place(slots) % 64),
 		.client = client,
 		.path = copy,
 		.path_len = (uint16_t)len,
@@ -266,7 +268,18 @@ void counters_collect(struct counters *counters,
 	(void)percpu_sweep(&counters->percpu, grown, &collection);
 }
 
+static void ignore(void *ctx, uint32_t handle, int64_t growth)
+{
+	(void)ctx;
+	(void)handle;
+	(void)growth;
+}
+
 void counters_restart(struct counters *counters)
 {
 	percpu_restart(&counters->percpu);
+	if (!counters->percpu.wiped) {
+		/* The dirty bits too are the parent's; add.c needs them clear. */
+		(void)percpu_sweep(&counters->percpu, ignore, NULL);
+	}
 }

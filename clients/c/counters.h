@@ -19,6 +19,8 @@ struct ration;
 struct ration_counter {
 	/* read by every add */
 	struct slot *slots;
+	const _Atomic(uint64_t) *dirty; /* the word with this counter's dirty bit */
+	uint64_t dirty_bit;
 	struct ration *client;
 	const char *path; /* terminated */
 	uint32_t handle;

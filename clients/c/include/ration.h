@@ -114,7 +114,7 @@ RATION_API const char *ration_error(void);
 RATION_API struct ration_counter *ration_counter(struct ration *client, const char *path);
 
 /*
- * Add n. Any thread, also from a signal handler: no syscall, no lock, no allocation, nothing to check. Amounts beyond +-2^32 take a slower,
+ * Add n. Any thread, also from a signal handler: no syscall, no lock, no allocation, nothing to check. Amounts beyond +-2^31 take a slower,
  * locking way (not from a signal handler). What the daemon will not count (a negative add to a counter, say) is reported to on_loss; so is
  * an amount that would take what waits to be sent for one counter out of int64.
  */

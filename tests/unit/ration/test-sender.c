@@ -560,9 +560,15 @@ static void test_what_waits_stays_within_int64(void **state)
 
 static void test_edges_of_the_fast_way(void **state)
 {
-	static const int64_t amounts[] = { (INT64_C(1) << 32) - 1,  INT64_C(1) << 32,
-					   (INT64_C(1) << 32) + 1,  -(INT64_C(1) << 32),
-					   -(INT64_C(1) << 32) - 1, 0 };
+	static const int64_t amounts[] = {
+		INT32_MAX,
+		(int64_t)INT32_MAX + 1,
+		(int64_t)INT32_MIN,
+		(int64_t)INT32_MIN - 1,
+		(INT64_C(1) << 32) + 1,
+		-(INT64_C(1) << 33),
+		0,
+	};
 	struct fixture *fixture = *state;
 	struct fake_peer peer;
 	int64_t sum = 0;

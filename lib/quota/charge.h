@@ -30,8 +30,9 @@ int quota_try_charge_all(const struct quota_item *items, size_t count,
 			 struct quota_outcome *ret_outcome);
 
 /*
- * Takes back a charge that was granted a moment ago and must not have happened after all (something outside the planes failed). Windowless
- * planes: as quota_uncharge. Others: unless the window it counted in is over, or the bucket has drained meanwhile.
+ * Takes back a charge that was granted a moment ago and must not have happened after all (something outside the planes failed), from
+ * the last item to the first: unless the window it counted in is over, or the bucket has run dry meanwhile. Once, and with nothing of it
+ * given back otherwise.
  */
 void quota_return_all(const struct quota_item *items, size_t count, const uint64_t *trail);
 

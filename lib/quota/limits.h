@@ -22,9 +22,9 @@ struct quota_limits {
 	bool shadow; /* max decides and counts its refusals, but refuses nothing */
 
 	/* WINDOW_RATE instead of all but shadow: `rate` per `per_ns` and at most `burst` at once. 0 in the other planes. */
-	int64_t rate; /* 1 ..; no more than RATE_MAX_PER_SECOND (lib/quota/rate.h) when taken for a second */
+	int64_t rate;	/* 1 ..; at most RATE_MAX_PER_SECOND (lib/quota/rate.h) */
 	int64_t per_ns; /* 1 .. WINDOW_MAX_NS */
-	int64_t burst;	/* 1 .. RATE_MAX_BURST */
+	int64_t burst;	/* 1 .. rate_max_burst */
 };
 
 /* Nothing is limited: to start from in any plane. */
@@ -43,5 +43,5 @@ struct quota_limits {
 const char *quota_limits_check(const struct window *window, const struct quota_limits *limits,
 			       char *text);
 
-/* As they are, in a plane with the same window: would setting `b` change anything that is `a`? */
+/* Are they the same in every field? */
 bool quota_limits_equal(const struct quota_limits *a, const struct quota_limits *b);

@@ -6,8 +6,8 @@
  * charge goes from its node to the root. There are no locks: usage is one word per node, changed by compare and exchange (or
  * fetch-and-add), never stored to after quota_init.
  *
- *	windowless	usage, a signed 64-bit number: held (gauge) or ever counted (counter)
- *	windowed	number of the window and the count in it, in one word; rolling over is one compare and exchange
+ *	no window	usage, a signed 64-bit number: held (gauge) or ever counted (counter)
+ *	window		number of the window and the count in it, in one word; rolling over is one compare and exchange
  *	rate		the level of a bucket (lib/quota/rate.h)
  *
  * What is promised
@@ -30,8 +30,9 @@
  * rolled the node over counts in the window it finds; so does one whose wall clock is within QUOTA_SLACK_NS of that window.
  * Any other difference is the clock's doing: the node starts an empty window there, also when the wall clock was set back.
  *
- * Saturation. Usage that would leave int64, a windowed count its bits, or a rate's debt 2^61 steps stops there; what could not
- * be told is added up in `lost`. Only forced charges and nodes without a max can come there.
+ * Saturation. Forced usage that would leave int64, a windowed count beyond its bits, or a bucket beyond RATE_MAX_DEBT stops there;
+ * what could not be told is added up in `lost`. Only forced charges, shadow nodes and nodes without a max come there; without a window
+ * the latter two refuse what would leave int64.
  *
  * Depth: a path has at most QUOTA_MAX_LEVELS nodes of one plane.
  *
@@ -94,10 +95,10 @@ struct quota_node {
 			_Atomic(int64_t) low;
 			_Atomic(int64_t) min;
 		};
-		struct { /* struct rate */
-			uint64_t steps, per_ns;
+		struct { /* rate planes; per_ns is in duration_ns */
 			int64_t burst;
-			uint64_t rate_shift;
+			int64_t rate;
+			uint64_t cost, scale; /* as in struct rate */
 		};
 	};
 	_Atomic(struct quota_node *) parent; /* NULL: root of its plane */
@@ -159,8 +160,8 @@ int quota_try_charge(struct quota_node *node, int64_t n, const struct quota_time
 		     struct quota_outcome *ret_outcome);
 
 /*
- * Give n back, node to root. Planes without a window only. QUOTA_E_UNDERFLOW: some node on the path has less, and nothing was
- * changed. Who gives back what was never granted takes it from others' usage as long as that lasts: the caller keeps
+ * Give n back, node to root. QUOTA_E_UNDERFLOW: some node on the path has less, and nothing was changed. In planes with a window or a
+ * rate nothing comes back: 0, and nothing happens. Who gives back what was never granted takes it from others' usage as long as that lasts: the caller keeps
  * account of who holds what. Usage that is still held never passes max by this if each gives back only what it holds.
  */
 int quota_uncharge(struct quota_node *node, int64_t n);
@@ -173,9 +174,9 @@ void quota_set_limits(struct quota_node *node, const struct quota_limits *limits
 
 struct quota_reading {
 	struct window window;
-	struct quota_limits limits; /* max is burst in rate planes */
-	int64_t usage;		    /* in the window of `time`; of the bucket, rounded up */
-	int64_t left;		    /* max - usage, at least 0; QUOTA_NONE without a max */
+	struct quota_limits limits;
+	int64_t usage; /* in the window of `time`; of the bucket, rounded up */
+	int64_t left;  /* max - usage, at least 0; QUOTA_NONE without a max */
 	int64_t peak;
 	int64_t refusals;
 	int64_t forced;

@@ -1,22 +1,23 @@
 #pragma once
 /*
- * rate: N per duration with a burst, decided exactly (the generic cell rate algorithm, ITU-T I.371, counted in units instead
- * of in time).
+ * rate: N per duration with a burst, decided exactly (the generic cell rate algorithm, ITU-T I.371).
  *
- * Let accrued(t) = t x rate / per be what the rate has let through by the monotonic time t. The one word of a bucket, its level V,
- * is the position up to which that has been spent:
+ * A bucket is one word, its level: the moment (monotonic clock, in steps of 1/scale ns) at which all that was granted will have
+ * drained, at `cost` steps a unit.
  *
- *	idle, V <= accrued(t)	n <= burst is granted; V becomes accrued(t) + n
- *	else			V + n <= accrued(t) + burst is granted; V becomes V + n
+ *	n is granted if max(level, now) + n x cost <= now + burst x cost, and level becomes the left side
  *
- * accrued is computed anew from t each time, with a 128-bit product, so that no error adds up: in the long run exactly `rate` is
- * granted. Words count in steps of 1/2^shift unit. Where accrued(t) is no whole number of steps it is rounded down to compare
- * and up to start from, so that for every interval, whatever its ends,
+ * Everything is a whole number: the clock is not rounded, products are taken in 128 bits. So at one instant exactly `burst` can
+ * be had, in whatever portions, and for every interval, whatever its ends,
  *
- *	granted in [t1, t2] <= burst + rate x (t2 - t1) / per		exactly.
+ *	granted in [t1, t2] <= burst + rate x (t2 - t1) / per
  *
- * A reading of the clock that is older than another's is only stricter. Words are taken modulo 2^64: a bucket left alone for more than
- * 8 years at the highest rate (68 at 2^32/s, more below) might look in use.
+ * exactly. cost is per x scale / rate, exact where the rate in lowest terms allows (up to 256 in 1 ns x any whole number: 100/s,
+ * 7/min, 1000/s, 10^10/s all do); else rounded up, which makes the rate smaller by less than 1 in `cost`: 1 in 10^6 up to 10^5/s,
+ * 1 in 250 at 10^9/s.
+ *
+ * A reading of the clock that is older than another's is only stricter. Words are taken modulo 2^64: a bucket that nobody has looked at
+ * for two years (584 with the scale 1) may seem in use for a while.
  *
  * Thread safety: pure functions.
  */
@@ -24,37 +25,45 @@
 #include <stdint.h>
 
 #define RATE_MAX_PER_SECOND (INT64_C(1) << 35)
-#define RATE_MAX_BURST (INT64_C(1) << 60)
 
-/* Made from limits by rate_make. */
+/* Steps that `burst` may take to drain (4.5 to 1100 years), and to which forced charges may fill the bucket. */
+#define RATE_MAX_DRAIN (INT64_C(1) << 60)
+#define RATE_MAX_DEBT (INT64_C(1) << 61)
+
 struct rate {
-	uint64_t steps; /* rate x 2^shift, per per_ns */
-	uint64_t per_ns;
+	uint64_t cost;	/* steps a unit */
+	uint64_t scale; /* steps a nanosecond */
 	int64_t burst;
-	unsigned shift;
 };
 
-/* rate, per_ns, burst as quota_limits_check accepts them. */
-struct rate rate_make(int64_t rate, int64_t per_ns, int64_t burst);
+/* All three >= 1; the rate at most RATE_MAX_PER_SECOND. False: the burst takes more than RATE_MAX_DRAIN to drain. */
+bool rate_make(int64_t rate, int64_t per_ns, int64_t burst, struct rate *ret_rate);
 
-/* The level of a bucket of which `used` (0 .. burst; beyond: a debt) is used at this moment. */
+/* The largest burst that rate_make accepts with this rate. */
+int64_t rate_max_burst(int64_t rate, int64_t per_ns);
+
+/* The level of a bucket of which `used` units (>= 0; beyond burst: a debt; at most RATE_MAX_DEBT in steps) are used now. */
 uint64_t rate_level(const struct rate *rate, int64_t used, int64_t mono_ns);
 
-/* How much is used: level - accrued in whole units, rounded up; 0 if idle. burst - used is left. */
+/* How many units are used, rounded up: burst less that (at least 0) would be granted now. */
 int64_t rate_used(const struct rate *rate, uint64_t level, int64_t mono_ns);
 
-/*
- * Would n >= 0 be granted now? *ret_level is then the new level, *ret_idle whether the bucket was idle. Not granted: false, and
- * both are set as if it had been, but that what is used stops at what a word can tell (2^61 steps): *ret_lost is what is not in it then.
- */
-bool rate_take(const struct rate *rate, uint64_t level, int64_t n, int64_t mono_ns,
-	       uint64_t *ret_level, bool *ret_idle, int64_t *ret_lost);
+struct rate_taken {
+	uint64_t level; /* after n, granted or not */
+	bool granted;
+	bool idle;    /* the bucket was empty */
+	int64_t lost; /* not granted only: units that are not in level, as it stops at RATE_MAX_DEBT */
+};
+
+/* What n more (>= 0) would make of the bucket now. */
+struct rate_taken rate_take(const struct rate *rate, uint64_t level, int64_t n, int64_t mono_ns);
 
 /*
- * Had the bucket that stood at `level` after a charge run dry by `mono_ns`? Then what was charged has drained, and giving it
- * back would be a present.
+ * The level with n units given back, which had made it `charged`; `idle_ns` is the latest moment at which anybody found the bucket
+ * empty. If that is past `charged`, what was charged had drained by then and giving it back would be a present: the level stays.
  */
-bool rate_drained(const struct rate *rate, uint64_t level, int64_t mono_ns);
+uint64_t rate_give(const struct rate *rate, uint64_t level, int64_t n, uint64_t charged,
+		   int64_t idle_ns);
 
-/* ns from mono_ns until n would be granted if nothing else were charged: 0 now, -1 never (n > burst). */
+/* ns from mono_ns until n would be granted if nothing else were: 0 now, -1 never (n > burst). */
 int64_t rate_wait_ns(const struct rate *rate, uint64_t level, int64_t n, int64_t mono_ns);

@@ -73,7 +73,7 @@ static void every_exit_status(void **state)
 	      "rationctl: get: an argument is missing; rationctl get PATH... is right\n");
 	shell("rationctl add a//b", 2, "rationctl: \"a//b\" is not a path: a segment is empty\n");
 	shell("rationctl get requests/b requests/a", 3,
-	      "1  requests/a\nrationctl: no such path: requests/b\n");
+	      "rationctl: no such path: requests/b\n1  requests/a\n");
 	shell("rationctl tree b", 3, "rationctl: no such path: b\n");
 	shell("rationctl metric show b", 3, "rationctl: no such metric: b\n");
 	shell("rationctl --socket unix:$D/nobody flush 2>&1 | sed \"s,$D,D,\"", 0,

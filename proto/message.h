@@ -10,14 +10,16 @@
  *   - strings are not terminated, may hold any bytes (also NUL, also no UTF-8) and have any length; `at` is never
  *     NULL;
  *   - the two lists of an add may differ in length;
- *   - consistency and kind may be numbers that are no enumerator, from a newer peer: ask consistency_known() and
- *     kind_known().
+ *   - consistency, kind and what quota.h names may be numbers that are no enumerator, from a newer peer: ask
+ *     consistency_known(), kind_known() and theirs.
  * The other way round, strings to encode (but session, cursor and incarnation) must be valid UTF-8, or clients in
  * other languages can't read the message: never put a path that path_check refused into a text.
  *
  * Thread safety: none needed; an arena belongs to one thread.
  */
 #include "proto/arena.h"
+#include "proto/quota.h"
+#include "proto/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,14 +76,6 @@ static inline bool kind_known(enum kind kind)
 	return (unsigned int)kind <= KIND_GAUGE;
 }
 
-struct text {
-	const char *at;
-	size_t len;
-};
-
-/* A terminated string as text. */
-struct text text_of(const char *string);
-
 /* ---- requests ---- */
 
 enum request_type {
@@ -96,6 +90,15 @@ enum request_type {
 	REQUEST_METRIC_SET,
 	REQUEST_METRIC_GET,
 	REQUEST_PING,
+	REQUEST_CHARGE,
+	REQUEST_UNCHARGE,
+	REQUEST_LEASE,
+	REQUEST_LEASE_RENEW,
+	REQUEST_LEASE_RETURN,
+	REQUEST_QUOTA_SET,
+	REQUEST_QUOTA_REMOVE,
+	REQUEST_QUOTA_LIST,
+	REQUEST_QUOTA_EXPLAIN,
 };
 
 struct hello {
@@ -104,6 +107,7 @@ struct hello {
 	uint32_t lifetime_ms;
 	uint64_t next_batch;
 	struct text agent;
+	uint64_t next_operation; /* 0 is to be taken as 1 */
 };
 
 struct intern {
@@ -152,6 +156,15 @@ struct request {
 		struct walk walk;
 		struct metric metric_set;
 		struct text metric_get;
+		struct charge charge;
+		struct uncharge uncharge;
+		struct lease_take lease;
+		struct lease_renew lease_renew;
+		struct lease_return lease_return;
+		struct rule quota_set;
+		struct rule_remove quota_remove;
+		struct text quota_list;	   /* the cursor */
+		struct text quota_explain; /* the path */
 	};
 };
 
@@ -170,11 +183,21 @@ enum reply_type {
 	REPLY_METRIC,
 	REPLY_PONG,
 	REPLY_GOODBYE,
+	REPLY_CHARGED,
+	REPLY_UNCHARGED,
+	REPLY_LEASED,
+	REPLY_LEASE_RETURNED,
+	REPLY_QUOTA_OK,
+	REPLY_QUOTA_RULES,
+	REPLY_QUOTA_EXPLAINED,
 };
 
 struct error_body {
 	uint32_t code; /* enum code, or one this version does not know */
 	struct text text;
+	/* Of an error, not of a goodbye: the operation that it answers for good, or 0; told again? */
+	uint64_t operation;
+	bool duplicate;
 };
 
 struct item_error {
@@ -191,6 +214,11 @@ struct limits {
 	uint32_t max_lifetime_ms;
 	uint64_t max_output;
 	uint32_t idle_frame_ms;
+	uint32_t max_charge_items;
+	uint32_t max_operations_kept;
+	uint32_t max_leases;
+	uint32_t max_wait_ms;
+	uint32_t max_waits;
 };
 
 struct welcome {
@@ -200,6 +228,7 @@ struct welcome {
 	uint64_t last_batch;
 	struct limits limits;
 	struct text incarnation;
+	uint64_t last_operation;
 };
 
 struct interned {
@@ -273,6 +302,13 @@ struct reply {
 		struct page page;
 		struct status status;
 		struct metric metric;
+		struct charged charged;
+		struct uncharged uncharged;
+		struct leased leased;
+		struct lease_returned lease_returned;
+		struct rule_notes quota_ok;
+		struct rule_list quota_rules;
+		struct explained quota_explained;
 	};
 };
 

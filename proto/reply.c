@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "proto/quota-wire.h"
 #include "proto/wire.h"
 
 /* ---- from bytes ---- */
@@ -37,6 +38,11 @@ static struct limits decode_limits(const Ration__V1__Limits *limits)
 		.max_lifetime_ms = limits->max_lifetime_ms,
 		.max_output = limits->max_output,
 		.idle_frame_ms = limits->idle_frame_ms,
+		.max_charge_items = limits->max_charge_items,
+		.max_operations_kept = limits->max_operations_kept,
+		.max_leases = limits->max_leases,
+		.max_wait_ms = limits->max_wait_ms,
+		.max_waits = limits->max_waits,
 	};
 }
 
@@ -49,6 +55,7 @@ static struct welcome decode_welcome(const Ration__V1__Welcome *welcome)
 		.last_batch = welcome->last_batch,
 		.limits = decode_limits(welcome->limits),
 		.incarnation = wire_text(welcome->incarnation),
+		.last_operation = welcome->last_operation,
 	};
 }
 
@@ -146,6 +153,8 @@ static int decode_body(struct arena *arena, const Ration__V1__Reply *message, st
 		reply->type = REPLY_ERROR;
 		reply->error.code = message->error->code;
 		reply->error.text = wire_text(message->error->text);
+		reply->error.operation = message->error->operation;
+		reply->error.duplicate = message->error->duplicate;
 		return 0;
 	case RATION__V1__REPLY__BODY_WELCOME:
 		reply->type = REPLY_WELCOME;
@@ -189,8 +198,7 @@ static int decode_body(struct arena *arena, const Ration__V1__Reply *message, st
 		return 0;
 	case RATION__V1__REPLY__BODY__NOT_SET:
 	default:
-		reply->type = REPLY_NONE;
-		return 0;
+		return quota_reply_decode(arena, message, reply);
 	}
 }
 
@@ -262,6 +270,7 @@ static void encode_welcome(const struct welcome *welcome, struct reply_room *roo
 	room->welcome.resumed = welcome->resumed;
 	room->welcome.last_batch = welcome->last_batch;
 	room->welcome.incarnation = wire_bytes(welcome->incarnation);
+	room->welcome.last_operation = welcome->last_operation;
 	room->welcome.limits = &room->limits;
 
 	ration__v1__limits__init(&room->limits);
@@ -272,6 +281,11 @@ static void encode_welcome(const struct welcome *welcome, struct reply_room *roo
 	room->limits.max_lifetime_ms = welcome->limits.max_lifetime_ms;
 	room->limits.max_output = welcome->limits.max_output;
 	room->limits.idle_frame_ms = welcome->limits.idle_frame_ms;
+	room->limits.max_charge_items = welcome->limits.max_charge_items;
+	room->limits.max_operations_kept = welcome->limits.max_operations_kept;
+	room->limits.max_leases = welcome->limits.max_leases;
+	room->limits.max_wait_ms = welcome->limits.max_wait_ms;
+	room->limits.max_waits = welcome->limits.max_waits;
 }
 
 static void encode_value(const struct value *value, Ration__V1__Value *ret_value)
@@ -386,6 +400,8 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 		ration__v1__error__init(&room->error);
 		room->error.code = reply->error.code;
 		room->error.text = wire_bytes(reply->error.text);
+		room->error.operation = reply->error.operation;
+		room->error.duplicate = reply->error.duplicate;
 		return 0;
 	case REPLY_WELCOME:
 		message->body_case = RATION__V1__REPLY__BODY_WELCOME;
@@ -442,6 +458,14 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 		room->goodbye.code = reply->goodbye.code;
 		room->goodbye.text = wire_bytes(reply->goodbye.text);
 		return 0;
+	case REPLY_CHARGED:
+	case REPLY_UNCHARGED:
+	case REPLY_LEASED:
+	case REPLY_LEASE_RETURNED:
+	case REPLY_QUOTA_OK:
+	case REPLY_QUOTA_RULES:
+	case REPLY_QUOTA_EXPLAINED:
+		return quota_reply_encode(arena, reply, message);
 	}
 	return -EINVAL;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "proto/quota-wire.h"
 #include "proto/wire.h"
 
 /* ---- from bytes ---- */
@@ -14,6 +15,7 @@ static struct hello decode_hello(const Ration__V1__Hello *hello)
 		.lifetime_ms = hello->lifetime_ms,
 		.next_batch = hello->next_batch,
 		.agent = wire_text(hello->agent),
+		.next_operation = hello->next_operation,
 	};
 }
 
@@ -101,8 +103,7 @@ static int decode_body(struct arena *arena, const Ration__V1__Request *message,
 		return 0;
 	case RATION__V1__REQUEST__BODY__NOT_SET:
 	default:
-		request->type = REQUEST_NONE;
-		return 0;
+		return quota_request_decode(arena, message, request);
 	}
 }
 
@@ -149,6 +150,7 @@ static void encode_hello(const struct hello *hello, Ration__V1__Hello *ret_hello
 	ret_hello->lifetime_ms = hello->lifetime_ms;
 	ret_hello->next_batch = hello->next_batch;
 	ret_hello->agent = wire_bytes(hello->agent);
+	ret_hello->next_operation = hello->next_operation;
 }
 
 static int encode_intern(struct arena *arena, const struct intern *intern,
@@ -247,6 +249,16 @@ static int encode_body(struct arena *arena, const struct request *request,
 		message->ping = &body->ping;
 		ration__v1__ping__init(&body->ping);
 		return 0;
+	case REQUEST_CHARGE:
+	case REQUEST_UNCHARGE:
+	case REQUEST_LEASE:
+	case REQUEST_LEASE_RENEW:
+	case REQUEST_LEASE_RETURN:
+	case REQUEST_QUOTA_SET:
+	case REQUEST_QUOTA_REMOVE:
+	case REQUEST_QUOTA_LIST:
+	case REQUEST_QUOTA_EXPLAIN:
+		return quota_request_encode(arena, request, message);
 	}
 	return -EINVAL;
 }

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "proto/frame.h"
 
@@ -120,9 +119,4 @@ void wire_set_metric(const struct metric *metric, Ration__V1__Metric *ret_metric
 	ret_metric->max_counters = metric->max_counters;
 	ret_metric->overflow = metric->overflow;
 	ret_metric->expire_after_ms = metric->expire_after_ms;
-}
-
-struct text text_of(const char *string)
-{
-	return (struct text){ .at = string, .len = strlen(string) };
 }

@@ -245,6 +245,7 @@ void assert_requests_equal(const struct request *a, const struct request *b)
 	case REQUEST_FLUSH:
 	case REQUEST_STATUS:
 	case REQUEST_PING:
+	default:
 		break;
 	}
 }
@@ -360,6 +361,7 @@ void assert_replies_equal(const struct reply *a, const struct reply *b)
 	case REPLY_NONE:
 	case REPLY_FLUSHED:
 	case REPLY_PONG:
+	default:
 		break;
 	}
 }

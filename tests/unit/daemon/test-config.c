@@ -207,10 +207,10 @@ static void test_long_lines_and_zero_bytes(void **state)
 
 	(void)state;
 	/* 198 bytes are read, and found wrong for what they say; 199 are not. */
-	(void)snprintf(text, sizeof(text), "[daemon]\nlisten = unix:/%0182d\n", 0);
-	(void)snprintf(expected, sizeof(expected), "f:2: listen = unix:/%0182d: is too long; the path of a socket has at most 107 bytes\n", 0);
-	expect_errors(text, expected);
 	(void)snprintf(text, sizeof(text), "[daemon]\nlisten = unix:/%0183d\n", 0);
+	(void)snprintf(expected, sizeof(expected), "f:2: listen = unix:/%0183d: is too long; the path of a socket has at most 107 bytes\n", 0);
+	expect_errors(text, expected);
+	(void)snprintf(text, sizeof(text), "[daemon]\nlisten = unix:/%0184d\n", 0);
 	expect_errors(text, "f:2: the line has 199 bytes; at most 198 are allowed\n");
 	(void)snprintf(text, sizeof(text), "[daemon]\nlisten = unix:/%0300d\nworkers = x\n", 0);
 	expect_errors(text, "f:2: the line has 315 bytes; at most 198 are allowed\nf:3: workers = x: is not a whole number or auto\n");

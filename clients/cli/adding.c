@@ -92,6 +92,11 @@ bool adding_finish(struct adding *adding)
 	int r = ration_flush(adding->client, adding->cli->timeout_ms);
 	char *url = NULL;
 
+	/* Who adds and then gets is to see it, though a fresh read may be behind. */
+	if (r == 0) {
+		r = ration_fold(adding->client, adding->cli->timeout_ms);
+	}
+
 	(void)pthread_mutex_lock(&adding->lock);
 	cli_answer(adding->cli, r, NULL);
 	adding->closing = true;
@@ -103,10 +108,11 @@ bool adding_finish(struct adding *adding)
 	adding->closing = false;
 	if (undelivered > 0) {
 		url = text_safe_string(cli_socket(adding->cli));
-		cli_fail(adding->cli, CLI_NO_DAEMON, RATION_UNAVAILABLE,
-			 "of what was added %" PRIu64
-			 " (in magnitude) was not confirmed by the daemon at %s, and may be missing",
-			 undelivered, url != NULL ? url : "");
+		cli_fail(
+			adding->cli, CLI_NO_DAEMON, RATION_UNAVAILABLE,
+			"%" PRIu64
+			" of what was added (in magnitude) is not confirmed by the daemon at %s, and may be missing",
+			undelivered, url != NULL ? url : "");
 		free(url);
 	}
 	return r == 0 && undelivered == 0;

@@ -33,7 +33,7 @@ bool adding_begin(struct adding *adding);
 /* See whether the daemon is there: libration would wait for it. False: reported. */
 bool adding_reach(struct adding *adding);
 
-/* Wait until all that was added is counted or reported, and close the client. False: something is not confirmed; reported. */
+/* Wait until all that was added is in the totals or reported, and close the client. False: something is not confirmed; reported. */
 bool adding_finish(struct adding *adding);
 
 /*

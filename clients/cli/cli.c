@@ -127,6 +127,16 @@ static char *reason(const char *otherwise)
 	return text_safe_string(text[0] != '\0' ? text : otherwise);
 }
 
+/* "no daemon at /run/x.sock: Connection refused": libration says the first part too, but not with the URL. What is left is why. */
+static const char *without_place(const char *why)
+{
+	bool placed = strncmp(why, "no daemon at ", 13) == 0 ||
+		      strncmp(why, "not connected to ", 17) == 0;
+	const char *colon = placed ? strstr(why, ": ") : NULL;
+
+	return colon != NULL ? colon + 2 : why;
+}
+
 void cli_answer(struct cli *cli, int r, const char *path)
 {
 	char *safe = path != NULL ? text_safe_string(path) : NULL;
@@ -138,13 +148,15 @@ void cli_answer(struct cli *cli, int r, const char *path)
 		cli_fail(cli, CLI_SYSTEM, RATION_INTERNAL, "no memory");
 	} else if (r == RATION_NOT_FOUND && path != NULL) {
 		cli_fail(cli, CLI_NO_PATH, r, "no such path: %s", safe);
+	} else if (r == RATION_INVALID_ARGUMENT && path != NULL) {
+		cli_fail(cli, CLI_USAGE, r, "'%s': %s", safe, why);
 	} else if (r > 0) {
 		cli_fail(cli, CLI_ANSWERED, r, "%s%sthe daemon answered %s: %s",
 			 path != NULL ? safe : "", path != NULL ? ": " : "", ration_code_name(r),
 			 why);
 	} else if (r == -ENOTCONN) {
 		cli_fail(cli, CLI_NO_DAEMON, RATION_UNAVAILABLE,
-			 "no daemon at %s: %s; is rationd running?", url, why);
+			 "no daemon at %s: %s; is rationd running?", url, without_place(why));
 	} else if (r == -ETIMEDOUT) {
 		cli_fail(cli, CLI_NO_DAEMON, RATION_DEADLINE_EXCEEDED,
 			 "the daemon at %s did not answer within %s; --timeout allows more", url,

@@ -15,7 +15,7 @@ const struct command commands[] = {
 		0,
 		1,
 		2,
-		"Adds N to the counter at PATH, which is made if it is not there, and returns when the daemon has counted it. N may be "
+		"Adds N to the counter at PATH, which is made if it is not there, and returns when every total includes it. N may be "
 		"negative where the metric is a gauge.\n"
 		"\n"
 		"With - in the place of PATH, lines are read from standard input:\n"
@@ -79,12 +79,12 @@ const struct command commands[] = {
 	{
 		"metric show",
 		"[NAME...]",
-		"print the declarations of metrics, or of all",
+		"print what metrics are declared to be",
 		0,
 		0,
 		OPERANDS_MANY,
 		"A metric is the first segment of a path. Prints its kind, its ceiling on counters, what happens past that, and after how "
-		"long idle counters are removed.",
+		"long idle counters are removed. Without NAME, of all metrics that have counters.",
 		cmd_metric_show,
 	},
 	{

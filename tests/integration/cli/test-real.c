@@ -85,6 +85,8 @@ static void every_exit_status(void **state)
 	      "rationctl: output could not be written: No space left on device\n");
 	shell("rationctl add - <&-", 6,
 	      "rationctl: standard input, after line 0: it can't be read: Bad file descriptor\n");
+	shell("rationctl get requests/a >&-", 6,
+	      "rationctl: output could not be written: Bad file descriptor\n");
 	shell("rationctl add - </", 6,
 	      "rationctl: standard input, after line 0: it can't be read: Is a directory\n");
 }
@@ -146,7 +148,7 @@ static void an_interrupt_loses_nothing(void **state)
 	/* A background job of a shell without job control ignores SIGINT, and so do we then; SIGTERM it is. */
 	shell("mkfifo $D/lines; rationctl add - <$D/lines & pid=$!; exec 3>$D/lines; printf 'pipe/a 5\\npipe/b 6\\nhalf' >&3\n"
 	      "until rationctl get pipe/b >/dev/null 2>&1; do sleep 0.05; done\n"
-	      "kill -TERM $pid; wait $pid; echo $?; rationctl get pipe; rationctl get half",
+	      "kill -TERM $pid; wait $pid 2>/dev/null; echo $?; rationctl get pipe; rationctl get half",
 	      3, "143\n11  pipe\nrationctl: no such path: half\n");
 }
 

@@ -123,7 +123,7 @@ static void add_is_not_confirmed(void **state)
 	assert_run(
 		RUN("--timeout", "1500ms", "add", "a", "7"), 4, "",
 		"rationctl: the daemon at unix:/run/rationd/rationd.sock did not answer within 1s 500ms; --timeout allows more\n"
-		"rationctl: of what was added 7 (in magnitude) was not confirmed by the daemon at "
+		"rationctl: 7 of what was added (in magnitude) is not confirmed by the daemon at "
 		"unix:/run/rationd/rationd.sock, and may be missing\n");
 	assert_int_equal(fake.timeout_ms, 1500);
 }
@@ -528,10 +528,9 @@ static void help_is_printed(void **state)
 	assert_run(RUN("help", "metric", "set"), 0, help, "");
 	free(help);
 	help = strdup(RUN("metric", "--help")->out);
-	assert_string_equal(
-		help, "rationctl metric has these commands:\n"
-		      "  metric show [NAME...]  print the declarations of metrics, or of all\n"
-		      "  metric set NAME        declare a metric, or change it\n");
+	assert_string_equal(help, "rationctl metric has these commands:\n"
+				  "  metric show [NAME...]  print what metrics are declared to be\n"
+				  "  metric set NAME        declare a metric, or change it\n");
 	assert_run(RUN("help", "metric"), 0, help, "");
 	free(help);
 	/* No line is too long for a terminal. */

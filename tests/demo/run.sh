@@ -1,0 +1,202 @@
+#!/usr/bin/env bash
+# The main job, on real input, with every sum checked: ./dev demo builds the programs and runs this.
+#
+# usage: run.sh [--bin DIR] [--load PROGRAM] [--increments N]
+#   --bin DIR         where rationd and rationctl are (build/release/bin)
+#   --load PROGRAM    load.c, compiled; without it, it is compiled here against the libration of the same build
+#   --increments N    of each thread in step 3
+set -euo pipefail
+export LC_ALL=C.UTF-8
+top=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
+bin=$top/build/release/bin
+load=""
+processes=4
+threads=4
+counters=64
+increments=10000000
+
+# ---- how it speaks ----
+
+bold="" plain=""
+if [[ -t 1 ]]; then
+	bold=$'\033[1m' plain=$'\033[0m'
+fi
+step() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
+say() { printf '   %s\n' "$@"; }
+indent() { sed 's/^/     /'; }
+die() {
+	printf 'demo: %s\n' "$*" >&2
+	exit 1
+}
+# 1234567 as 1,234,567
+commas() { sed ':a; s/\([0-9]\)\([0-9]\{3\}\)\($\|,\)/\1,\2\3/; ta' <<<"$1"; }
+
+while (($# > 0)); do
+	case $1 in
+	--bin) bin=$2 ;;
+	--load) load=$2 ;;
+	--increments) increments=$2 ;;
+	*) die "\"$1\" is none of --bin DIR, --load PROGRAM, --increments N" ;;
+	esac
+	shift 2
+done
+
+# ---- what it starts, it ends ----
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/rationd-demo.XXXXXX")
+pids=()
+cleanup() {
+	local status=$? pid
+	trap - EXIT
+	for pid in "${pids[@]}"; do
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+	if ((status != 0)) && [[ -s $dir/rationd.log ]]; then
+		printf '\nThe daemon said:\n' >&2
+		tail -n 20 "$dir/rationd.log" >&2
+	fi
+	rm -rf "$dir"
+	exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# forget PID: it has been waited for.
+forget() {
+	local pid left=()
+	for pid in "${pids[@]}"; do
+		[[ $pid == "$1" ]] || left+=("$pid")
+	done
+	pids=("${left[@]}")
+}
+
+# wait_all PID...: all of them have ended well.
+wait_all() {
+	local pid
+	for pid in "$@"; do
+		wait "$pid" || die "process $pid ended with status $?"
+		forget "$pid"
+	done
+}
+
+command -v dpkg-query >/dev/null || die "the input is Debian's package database, and there is no dpkg-query here"
+for program in rationd rationctl; do
+	[[ -x $bin/$program ]] || die "there is no $bin/$program; ./dev build makes it"
+done
+rationctl=$bin/rationctl
+export RATIOND_SOCKET=unix:$dir/rationd.sock
+
+if [[ -z $load ]]; then
+	load=$dir/demo-load
+	library=$(dirname "$bin")/clients/c
+	cc -O2 -std=gnu11 -pthread -o "$load" "$top/tests/demo/load.c" -I"$top/clients/c/include" \
+		-L"$library" -Wl,-rpath,"$library" -lration
+fi
+
+# ---- 1 ----
+
+step "1. A daemon"
+"$bin/rationd" --listen "$RATIOND_SOCKET" 2>"$dir/rationd.log" &
+daemon=$!
+pids+=("$daemon")
+for ((i = 0; ; i++)); do
+	"$rationctl" flush 2>/dev/null && break
+	kill -0 "$daemon" 2>/dev/null || die "rationd did not start"
+	((i < 100)) || die "rationd does not answer on $RATIOND_SOCKET"
+	sleep 0.05
+done
+say "rationd, process $daemon, listens on $RATIOND_SOCKET"
+
+# ---- 2 ----
+
+step "2. What is installed on this machine, by section"
+# A section like contrib/net is two levels of the tree. Packages without a section count under "none", without a size 0.
+# shellcheck disable=SC2016 # dpkg-query's own ${}
+dpkg-query -W -f '${db:Status-Status}\t${Section}\t${Package}\t${Installed-Size}\n' |
+	awk -F '\t' '$1 == "installed" { print ($2 == "" ? "none" : $2) "\t" $3 "\t" ($4 == "" ? 0 : $4) }' >"$dir/packages"
+[[ -s $dir/packages ]] || die "the package database is empty"
+awk -F '\t' '{ print "installed_kib/" $1 "/" $2, $3 }' "$dir/packages" >"$dir/lines"
+split -n "r/$processes" "$dir/lines" "$dir/part."
+senders=()
+for part in "$dir"/part.*; do
+	"$rationctl" add - <"$part" &
+	senders+=($!)
+done
+pids+=("${senders[@]}")
+wait_all "${senders[@]}"
+say "$(wc -l <"$dir/packages") packages, sent by $processes processes at once as lines like"
+head -n 2 "$dir/lines" | indent
+say "rationctl tree installed_kib --depth 1 --sort total:"
+"$rationctl" tree --exact installed_kib --depth 1 --sort total >"$dir/tree"
+head -n 9 "$dir/tree" | indent
+(($(wc -l <"$dir/tree") <= 9)) || say "  ..."
+
+# An independent sum for every level: each prefix of a section gets the sizes of all packages below it.
+awk -F '\t' '{
+	n = split($1, segments, "/")
+	path = "installed_kib"
+	sum[path] += $3
+	for (i = 1; i <= n; i++) {
+		path = path "/" segments[i]
+		sum[path] += $3
+	}
+}
+END { for (path in sum) printf "%d %s\n", sum[path], path }' "$dir/packages" | sort -k 2 >"$dir/expected"
+cut -d ' ' -f 2 "$dir/expected" | xargs "$rationctl" get --exact | awk '{ print $1, $2 }' | sort -k 2 >"$dir/counted"
+diff -u --label "summed by awk" --label "counted by rationd" "$dir/expected" "$dir/counted" || die "these sums differ"
+say "$(($(wc -l <"$dir/expected") - 1)) sections, each total equal to awk's sum; $(commas "$(head -n 1 "$dir/expected" | cut -d ' ' -f 1)") KiB in all"
+
+# ---- 3 ----
+
+# The daemon's CPU time in clock ticks: user and system are fields 14 and 15, after a name that may hold blanks.
+cpu_ticks() { sed 's/.*) //' "/proc/$daemon/stat" | awk '{ print $12 + $13 }'; }
+
+step "3. Counting at full speed"
+total=$((processes * threads * increments))
+say "$processes processes of $threads threads add 1 to $counters shared counters, $(commas $total) times in all,"
+say "while rationctl tree load walks in a loop"
+ticks_before=$(cpu_ticks)
+start=${EPOCHREALTIME/./}
+loads=()
+for ((i = 0; i < processes; i++)); do
+	"$load" "$RATIOND_SOCKET" "$threads" "$increments" "$counters" &
+	loads+=($!)
+done
+pids+=("${loads[@]}")
+(
+	# A first walk may come before the first counter: status 3.
+	walks=0
+	until [[ -e $dir/stop ]]; do
+		"$rationctl" tree load >"$dir/walk" 2>&1 || (($? == 3)) || { cat "$dir/walk" >&2 && exit 1; }
+		walks=$((walks + 1))
+	done
+	echo "$walks" >"$dir/walks"
+) &
+reader=$!
+pids+=("$reader")
+wait_all "${loads[@]}"
+end=${EPOCHREALTIME/./}
+touch "$dir/stop"
+wait_all "$reader"
+ticks=$(($(cpu_ticks) - ticks_before))
+counted=$("$rationctl" get --exact load | awk '{ print $1 }')
+say "added   $(commas $total)" \
+	"counted $(commas "$counted")" \
+	"in $(awk -v us=$((end - start)) 'BEGIN { printf "%.2f", us / 1e6 }') s: $(awk -v n="$total" -v us=$((end - start)) 'BEGIN { printf "%.0f", n / us }') million a second, while the tree was walked $(<"$dir/walks") times" \
+	"the daemon's CPU time: $(awk -v t="$ticks" -v hz="$(getconf CLK_TCK)" 'BEGIN { printf "%.2f", t / hz }') s"
+[[ $counted == "$total" ]] || die "added and counted differ"
+
+# ---- 4 ----
+
+step "4. The end"
+kill -TERM "$daemon"
+status=0
+wait "$daemon" || status=$?
+forget "$daemon"
+((status == 0)) || die "rationd ended with status $status"
+[[ ! -e $dir/rationd.sock ]] || die "rationd left its socket behind"
+say "SIGTERM; rationd ended with status 0"
+
+step "All matched."

@@ -18,13 +18,13 @@
 
 enum address_error {
 	ADDRESS_OK = 0,
-	ADDRESS_E_SCHEME,	/* neither unix: nor tcp: */
-	ADDRESS_E_PATH_EMPTY,	/* unix: without a path */
+	ADDRESS_E_SCHEME,	 /* neither unix: nor tcp: */
+	ADDRESS_E_PATH_EMPTY,	 /* unix: without a path */
 	ADDRESS_E_PATH_RELATIVE, /* unix: and no absolute path */
-	ADDRESS_E_PATH_LONG,	/* more than ADDRESS_MAX_UNIX bytes */
-	ADDRESS_E_NO_PORT,	/* tcp: without :PORT */
-	ADDRESS_E_PORT,		/* not a number of 0 .. 65535 */
-	ADDRESS_E_HOST,		/* empty, too long, or an IPv6 address without brackets */
+	ADDRESS_E_PATH_LONG,	 /* more than ADDRESS_MAX_UNIX bytes */
+	ADDRESS_E_NO_PORT,	 /* tcp: without :PORT */
+	ADDRESS_E_PORT,		 /* not a number of 0 .. 65535 */
+	ADDRESS_E_HOST,		 /* empty, too long, or an IPv6 address without brackets */
 };
 
 enum address_scheme {

@@ -8,9 +8,12 @@
 /* Options that set a key of [daemon] are in config_keys, marked by `flag`; these are the others. */
 const struct args_option args_options[] = {
 	{ "config", "FILE", ARGS_RUN,
-	  "Read FILE and FILE.d/*.conf in place of " CONFIG_DEFAULT_FILE " and " CONFIG_DEFAULT_FILE ".d/*.conf." },
-	{ "check-config", NULL, ARGS_CHECK_CONFIG, "Check the configuration and exit: with 0 if it is good, with 78 if not." },
-	{ "print-config", NULL, ARGS_PRINT_CONFIG, "Print the configuration that is in force, with what every key means, and exit." },
+	  "Read FILE and FILE.d/*.conf in place of " CONFIG_DEFAULT_FILE " and " CONFIG_DEFAULT_FILE
+	  ".d/*.conf." },
+	{ "check-config", NULL, ARGS_CHECK_CONFIG,
+	  "Check the configuration and exit: with 0 if it is good, with 78 if not." },
+	{ "print-config", NULL, ARGS_PRINT_CONFIG,
+	  "Print the configuration that is in force, with what every key means, and exit." },
 	{ "version", NULL, ARGS_VERSION, "Print the version and exit." },
 	{ "help", NULL, ARGS_HELP, "Print this help and exit." },
 };
@@ -28,7 +31,8 @@ static bool is_option(const char *arg, const char *name, const char **ret_value)
 {
 	size_t len = strlen(name);
 
-	if (strncmp(arg, "--", 2) != 0 || strncmp(arg + 2, name, len) != 0 || (arg[2 + len] != '\0' && arg[2 + len] != '=')) {
+	if (strncmp(arg, "--", 2) != 0 || strncmp(arg + 2, name, len) != 0 ||
+	    (arg[2 + len] != '\0' && arg[2 + len] != '=')) {
 		return false;
 	}
 	*ret_value = arg[2 + len] == '=' ? arg + 2 + len + 1 : NULL;
@@ -42,14 +46,16 @@ static int take_value(int argc, char **argv, int *i, const char *called, const c
 		return 0;
 	}
 	if (*i + 1 >= argc) {
-		(void)fprintf(stderr, "rationd: %s needs a value: %s %s; see rationd --help\n", argv[*i], argv[*i], called);
+		(void)fprintf(stderr, "rationd: %s needs a value: %s %s; see rationd --help\n",
+			      argv[*i], argv[*i], called);
 		return -EINVAL;
 	}
 	*value = argv[++*i];
 	return 0;
 }
 
-static int take_option(struct args *args, const struct args_option *option, int argc, char **argv, int *i, const char *value)
+static int take_option(struct args *args, const struct args_option *option, int argc, char **argv,
+		       int *i, const char *value)
 {
 	const char *arg = argv[*i];
 
@@ -69,7 +75,8 @@ static int take_option(struct args *args, const struct args_option *option, int 
 	return 0;
 }
 
-static int take_flag(struct args *args, const struct config_key *key, int argc, char **argv, int *i, const char *value)
+static int take_flag(struct args *args, const struct config_key *key, int argc, char **argv, int *i,
+		     const char *value)
 {
 	int r = take_value(argc, argv, i, key->flag, &value);
 
@@ -97,7 +104,8 @@ static int take_arg(struct args *args, int argc, char **argv, int *i)
 		}
 	}
 	for (size_t k = 0; k < config_n_keys; k++) {
-		if (config_keys[k].flag != NULL && is_option(argv[*i], config_keys[k].name, &value)) {
+		if (config_keys[k].flag != NULL &&
+		    is_option(argv[*i], config_keys[k].name, &value)) {
 			return take_flag(args, &config_keys[k], argc, argv, i, value);
 		}
 	}
@@ -143,20 +151,25 @@ static void print_option(FILE *file, const char *name, const char *value, const 
 {
 	char left[64];
 
-	(void)snprintf(left, sizeof(left), "--%s%s%s", name, value != NULL ? " " : "", value != NULL ? value : "");
+	(void)snprintf(left, sizeof(left), "--%s%s%s", name, value != NULL ? " " : "",
+		       value != NULL ? value : "");
 	(void)fprintf(file, "  %-18s ", left);
 	print_wrapped(file, help, 21);
 }
 
 void args_help(FILE *file)
 {
-	(void)fprintf(file, "rationd [OPTIONS]\n\nCounts what clients report over sockets, and answers how much.\n\n");
+	(void)fprintf(
+		file,
+		"rationd [OPTIONS]\n\nCounts what clients report over sockets, and answers how much.\n\n");
 	for (size_t i = 0; i < args_n_options; i++) {
-		print_option(file, args_options[i].name, args_options[i].value, args_options[i].help);
+		print_option(file, args_options[i].name, args_options[i].value,
+			     args_options[i].help);
 	}
 	for (size_t i = 0; i < config_n_keys; i++) {
 		if (config_keys[i].flag != NULL) {
-			print_option(file, config_keys[i].name, config_keys[i].flag, config_keys[i].help);
+			print_option(file, config_keys[i].name, config_keys[i].flag,
+				     config_keys[i].help);
 		}
 	}
 	(void)fprintf(file, "\nSee rationd(8) and rationd.conf(5).\n");

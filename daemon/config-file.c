@@ -8,11 +8,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <fcntl.h>
 
 enum section {
 	SECTION_NONE,
@@ -52,7 +52,10 @@ static void begin_metric(struct lines *lines, const char *name)
 		return;
 	}
 	if (metric->section_in == lines->load->source) {
-		config_load_error(lines->load, where(lines), "[metric %s] was there before in this file; put all its keys into one", name);
+		config_load_error(
+			lines->load, where(lines),
+			"[metric %s] was there before in this file; put all its keys into one",
+			name);
 		return;
 	}
 	metric->section_in = lines->load->source;
@@ -68,18 +71,23 @@ static void begin_section(struct lines *lines, char *text)
 
 	lines->section = SECTION_BAD;
 	if (close == NULL) {
-		config_load_error(lines->load, where(lines), "'%s' has no ']'; expected [daemon] or [metric NAME]", text);
+		config_load_error(lines->load, where(lines),
+				  "'%s' has no ']'; expected [daemon] or [metric NAME]", text);
 		return;
 	}
 	*close = '\0';
 	close += 1 + strspn(close + 1, " \t");
 	if (*close != '\0' && *close != ';' && *close != '#') {
-		config_load_error(lines->load, where(lines), "'%s' after [%s]; expected nothing more on this line", close, name);
+		config_load_error(lines->load, where(lines),
+				  "'%s' after [%s]; expected nothing more on this line", close,
+				  name);
 		return;
 	}
 	if (strcmp(name, "daemon") == 0) {
 		if (lines->daemon_in == lines->load->source) {
-			config_load_error(lines->load, where(lines), "[daemon] was there before in this file; put all its keys into one");
+			config_load_error(
+				lines->load, where(lines),
+				"[daemon] was there before in this file; put all its keys into one");
 			return;
 		}
 		lines->daemon_in = lines->load->source;
@@ -89,7 +97,8 @@ static void begin_section(struct lines *lines, char *text)
 		name += strspn(name, " \t");
 		begin_metric(lines, name);
 	} else {
-		config_load_error(lines->load, where(lines), "unknown section [%s]; expected [daemon] or [metric NAME]", name);
+		config_load_error(lines->load, where(lines),
+				  "unknown section [%s]; expected [daemon] or [metric NAME]", name);
 	}
 }
 
@@ -108,7 +117,9 @@ static bool check_line(struct lines *lines, char *text)
 		break;
 	}
 	if (strpbrk(text, "=") == NULL) {
-		config_load_error(lines->load, where(lines), "'%s' is no setting; expected KEY = VALUE, [SECTION] or # COMMENT", text);
+		config_load_error(
+			lines->load, where(lines),
+			"'%s' is no setting; expected KEY = VALUE, [SECTION] or # COMMENT", text);
 		return false;
 	}
 	return true;
@@ -141,10 +152,13 @@ static char *read_line(char *line, int size, void *stream)
 	len = (size_t)(stop - start);
 	line[0] = '\0';
 	if (len > 0 && memchr(start, '\0', len) != NULL) {
-		config_load_error(lines->load, where(lines), "the line holds a zero byte; expected text");
+		config_load_error(lines->load, where(lines),
+				  "the line holds a zero byte; expected text");
 	} else if (len + 2 > (size_t)size) {
 		if (start[0] != '#' && start[0] != ';') {
-			config_load_error(lines->load, where(lines), "the line has %zu bytes; at most %d are allowed", len, size - 2);
+			config_load_error(lines->load, where(lines),
+					  "the line has %zu bytes; at most %d are allowed", len,
+					  size - 2);
 		}
 	} else {
 		memcpy(line, start, len);
@@ -163,7 +177,9 @@ static int take_setting(void *user, const char *section, const char *name, const
 	(void)section;
 	switch (lines->section) {
 	case SECTION_NONE:
-		config_load_error(lines->load, where(lines), "%s = %s stands before any section; begin with [daemon]", name, value);
+		config_load_error(lines->load, where(lines),
+				  "%s = %s stands before any section; begin with [daemon]", name,
+				  value);
 		break;
 	case SECTION_BAD:
 		break;
@@ -171,7 +187,8 @@ static int take_setting(void *user, const char *section, const char *name, const
 		config_load_set(lines->load, where(lines), NULL, name, value);
 		break;
 	case SECTION_METRIC:
-		config_load_set(lines->load, where(lines), &lines->load->metrics[lines->metric], name, value);
+		config_load_set(lines->load, where(lines), &lines->load->metrics[lines->metric],
+				name, value);
 		break;
 	}
 	return 1;

@@ -4,91 +4,148 @@
 #include "lib/engine/engine.h"
 #include "proto/message.h"
 
-#define DAEMON(name_, type_, member) .section = CONFIG_DAEMON, .name = name_, .type = type_, .offset = offsetof(struct config, member)
-#define METRIC(name_, type_, member) .section = CONFIG_METRIC, .name = name_, .type = type_, .offset = offsetof(struct config_metric, member)
+#define DAEMON(name_, type_, member)                            \
+	.section = CONFIG_DAEMON, .name = name_, .type = type_, \
+	.offset = offsetof(struct config, member)
+#define METRIC(name_, type_, member)                            \
+	.section = CONFIG_METRIC, .name = name_, .type = type_, \
+	.offset = offsetof(struct config_metric, member)
 
 const struct config_key config_keys[] = {
 	{
-		.section = CONFIG_DAEMON, .name = "listen", .type = CONFIG_LISTEN, .fixed = true, .flag = "URL",
+		.section = CONFIG_DAEMON,
+		.name = "listen",
+		.type = CONFIG_LISTEN,
+		.fixed = true,
+		.flag = "URL",
 		.help = "Where to listen: unix:PATH or tcp:HOST:PORT. May be given more than once; a later file or a flag replaces "
 			"what earlier ones said. HOST is a name, an IPv4 address, an IPv6 address in brackets, or * for all. Without any: "
 			"the sockets that systemd passed, or else " ADDRESS_DEFAULT ".",
 	},
 	{
-		DAEMON("socket_mode", CONFIG_MODE, socket_mode), .fallback = 0666, .min = 0, .max = 0777, .fixed = true,
+		DAEMON("socket_mode", CONFIG_MODE, socket_mode),
+		.fallback = 0666,
+		.min = 0,
+		.max = 0777,
+		.fixed = true,
 		.help = "Permissions of unix sockets: who may write to one may count.",
 	},
 	{
-		DAEMON("workers", CONFIG_COUNT, workers), .min = 1, .max = ENGINE_MAX_WORKERS, .zero = "auto", .fixed = true,
+		DAEMON("workers", CONFIG_COUNT, workers),
+		.min = 1,
+		.max = ENGINE_MAX_WORKERS,
+		.zero = "auto",
+		.fixed = true,
 		.flag = "N",
 		.help = "How many threads serve connections. auto: one for each CPU.",
 	},
 	{
-		DAEMON("batch", CONFIG_COUNT, batch), .min = 1, .max = 1 << 20, .zero = "auto", .fixed = true,
+		DAEMON("batch", CONFIG_COUNT, batch),
+		.min = 1,
+		.max = 1 << 20,
+		.zero = "auto",
+		.fixed = true,
 		.help = "A worker's part of a counter is folded into the totals when it has grown by so much. auto: twice the number of "
 			"CPUs, and at least 32.",
 	},
 	{
-		DAEMON("flush_interval", CONFIG_DURATION, flush_interval_ns), .fallback = DURATION_S, .min = 10 * DURATION_MS,
+		DAEMON("flush_interval", CONFIG_DURATION, flush_interval_ns),
+		.fallback = DURATION_S,
+		.min = 10 * DURATION_MS,
 		.max = DURATION_H,
 		.help = "How often everything is folded, which bounds the age of every total.",
 	},
 	{
-		DAEMON("max_counters", CONFIG_COUNT, max_counters), .fallback = ENGINE_MAX_COUNTERS, .min = 1,
-		.max = ENGINE_MAX_COUNTERS_LIMIT, .fixed = true,
+		DAEMON("max_counters", CONFIG_COUNT, max_counters),
+		.fallback = ENGINE_MAX_COUNTERS,
+		.min = 1,
+		.max = ENGINE_MAX_COUNTERS_LIMIT,
+		.fixed = true,
 		.help = "How many counters there can be. Every node of a path is one.",
 	},
 	{
-		DAEMON("max_connections", CONFIG_COUNT, max_connections), .fallback = 4096, .min = 1, .max = 1000000,
+		DAEMON("max_connections", CONFIG_COUNT, max_connections),
+		.fallback = 4096,
+		.min = 1,
+		.max = 1000000,
 		.help = "How many connections there can be. One more is told so and closed.",
 	},
 	{
-		DAEMON("max_sessions", CONFIG_COUNT, max_sessions), .fallback = 10000, .min = 1, .max = 1000000,
+		DAEMON("max_sessions", CONFIG_COUNT, max_sessions),
+		.fallback = 10000,
+		.min = 1,
+		.max = 1000000,
 		.help = "How many sessions there can be, with or without a connection.",
 	},
 	{
-		DAEMON("max_session_lifetime", CONFIG_DURATION, settings.max_lifetime_ns), .fallback = DURATION_D, .min = 0,
+		DAEMON("max_session_lifetime", CONFIG_DURATION, settings.max_lifetime_ns),
+		.fallback = DURATION_D,
+		.min = 0,
 		.max = 31 * DURATION_D,
 		.help = "How long a session can outlive its connection; a client that asks for more gets this.",
 	},
 	{
-		DAEMON("max_handles", CONFIG_COUNT, settings.max_handles), .fallback = 1000000, .min = 1, .max = 1 << 26,
+		DAEMON("max_handles", CONFIG_COUNT, settings.max_handles),
+		.fallback = 1000000,
+		.min = 1,
+		.max = 1 << 26,
 		.help = "How many handles a session can have; a handle is a number below this.",
 	},
 	{
-		DAEMON("max_handles_total", CONFIG_COUNT, max_handles_total), .fallback = 16000000, .min = 1, .max = 1 << 30,
+		DAEMON("max_handles_total", CONFIG_COUNT, max_handles_total),
+		.fallback = 16000000,
+		.min = 1,
+		.max = 1 << 30,
 		.help = "How many handles all sessions together can have.",
 	},
 	{
-		DAEMON("max_items", CONFIG_COUNT, settings.max_items), .fallback = 65536, .min = 1, .max = 65536,
+		DAEMON("max_items", CONFIG_COUNT, settings.max_items),
+		.fallback = 65536,
+		.min = 1,
+		.max = 65536,
 		.help = "How many paths or entries one request can have.",
 	},
 	{
-		DAEMON("max_walks", CONFIG_COUNT, settings.max_walks), .fallback = 4, .min = 1, .max = 64,
+		DAEMON("max_walks", CONFIG_COUNT, settings.max_walks),
+		.fallback = 4,
+		.min = 1,
+		.max = 64,
 		.help = "How many walks can be under way on one connection.",
 	},
 	{
 		/* The least is two frames: reading pauses at half of it, and the reply then on its way still fits. */
-		DAEMON("max_output", CONFIG_BYTES, settings.max_output), .fallback = 4 << 20, .min = (2 << 20) + 16, .max = 1 << 30,
+		DAEMON("max_output", CONFIG_BYTES, settings.max_output),
+		.fallback = 4 << 20,
+		.min = (2 << 20) + 16,
+		.max = 1 << 30,
 		.help = "How much the daemon keeps for a client that does not read. At half of it no more requests are taken from this client.",
 	},
 	{
-		DAEMON("hello_timeout", CONFIG_DURATION, settings.hello_timeout_ns), .fallback = 10 * DURATION_S,
-		.min = 10 * DURATION_MS, .max = DURATION_H,
+		DAEMON("hello_timeout", CONFIG_DURATION, settings.hello_timeout_ns),
+		.fallback = 10 * DURATION_S,
+		.min = 10 * DURATION_MS,
+		.max = DURATION_H,
 		.help = "A new connection must say Hello within this.",
 	},
 	{
-		DAEMON("idle_frame", CONFIG_DURATION, settings.idle_frame_ns), .fallback = 10 * DURATION_S, .min = 10 * DURATION_MS,
+		DAEMON("idle_frame", CONFIG_DURATION, settings.idle_frame_ns),
+		.fallback = 10 * DURATION_S,
+		.min = 10 * DURATION_MS,
 		.max = DURATION_H,
 		.help = "A frame that was begun must be whole within this.",
 	},
 	{
-		DAEMON("write_timeout", CONFIG_DURATION, settings.write_timeout_ns), .fallback = 30 * DURATION_S,
-		.min = 10 * DURATION_MS, .max = DURATION_H,
+		DAEMON("write_timeout", CONFIG_DURATION, settings.write_timeout_ns),
+		.fallback = 30 * DURATION_S,
+		.min = 10 * DURATION_MS,
+		.max = DURATION_H,
 		.help = "A client that takes nothing of what waits for it for so long is dropped.",
 	},
 	{
-		DAEMON("stop_timeout", CONFIG_DURATION, stop_timeout_ns), .fallback = 5 * DURATION_S, .min = 0, .max = 10 * DURATION_M,
+		DAEMON("stop_timeout", CONFIG_DURATION, stop_timeout_ns),
+		.fallback = 5 * DURATION_S,
+		.min = 0,
+		.max = 10 * DURATION_M,
 		.help = "How long a stop may take to answer what the sockets hold.",
 	},
 	{
@@ -96,15 +153,23 @@ const struct config_key config_keys[] = {
 		.help = "counter: it only grows. gauge: it goes up and down.",
 	},
 	{
-		METRIC("max_counters", CONFIG_COUNT, max_counters), .min = 1, .max = ENGINE_MAX_COUNTERS_LIMIT, .zero = "none",
+		METRIC("max_counters", CONFIG_COUNT, max_counters),
+		.min = 1,
+		.max = ENGINE_MAX_COUNTERS_LIMIT,
+		.zero = "none",
 		.help = "How many counters this metric can have, itself included. none: only the daemon's own max_counters counts.",
 	},
 	{
-		METRIC("overflow", CONFIG_BOOL, overflow), .max = 1,
-		.help = "What happens to a new path past max_counters. yes: it is counted under PARENT/" ENGINE_OTHER ". no: it is refused.",
+		METRIC("overflow", CONFIG_BOOL, overflow),
+		.max = 1,
+		.help = "What happens to a new path past max_counters. yes: it is counted under PARENT/" ENGINE_OTHER
+			". no: it is refused.",
 	},
 	{
-		METRIC("expire_after", CONFIG_DURATION, expire_after_ns), .min = DURATION_S, .max = 3660 * DURATION_D, .zero = "never",
+		METRIC("expire_after", CONFIG_DURATION, expire_after_ns),
+		.min = DURATION_S,
+		.max = 3660 * DURATION_D,
+		.zero = "never",
 		.help = "A counter without children that has not grown for so long is removed; its value stays in its parent.",
 	},
 };

@@ -28,10 +28,10 @@ struct config_key {
 	enum config_type type;
 	size_t offset; /* in struct config or struct config_metric; unused for CONFIG_LISTEN */
 	int64_t fallback, min, max;
-	const char *zero;    /* the word for 0, which is then allowed beside min .. max; or NULL */
-	bool fixed;	     /* takes effect at restart */
-	const char *flag;    /* what --NAME's value is called in the help, if there is such a flag */
-	const char *help;    /* sentences */
+	const char *zero; /* the word for 0, which is then allowed beside min .. max; or NULL */
+	bool fixed;	  /* takes effect at restart */
+	const char *flag; /* what --NAME's value is called in the help, if there is such a flag */
+	const char *help; /* sentences */
 };
 
 extern const struct config_key config_keys[];
@@ -49,7 +49,8 @@ static inline int64_t *config_key_place(const struct config_key *key, void *obje
  * The value of `text`; not for CONFIG_LISTEN. False: error[CONFIG_MAX_ERROR_TEXT] says what is wrong and what would be right, to stand
  * after "KEY = VALUE: ".
  */
-bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value, char *error);
+bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value,
+			char *error);
 
 /* As config_value_parse reads it; writes to text[CONFIG_MAX_VALUE_TEXT] and returns it. */
 const char *config_value_format(const struct config_key *key, int64_t value, char *text);

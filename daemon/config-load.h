@@ -18,20 +18,22 @@ struct config_load {
 	struct config_report *report;
 	struct config_draft_metric *metrics;
 	size_t n_metrics;
-	unsigned source;		  /* counts files from 1, the flags last: what is set twice by one source is an error */
+	unsigned source; /* counts files from 1, the flags last: what is set twice by one source is an error */
 	unsigned set_in[CONFIG_MAX_KEYS]; /* by index in config_keys */
 	bool no_memory;
 };
 
 /* "where: text" to the report. */
-void config_load_error(struct config_load *load, const char *where, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void config_load_error(struct config_load *load, const char *where, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* One KEY = VALUE of [daemon] (metric NULL) or of a metric; errors are reported. */
-void config_load_set(struct config_load *load, const char *where, struct config_draft_metric *metric, const char *name,
-		     const char *value);
+void config_load_set(struct config_load *load, const char *where,
+		     struct config_draft_metric *metric, const char *name, const char *value);
 
 /* The metric called `name`, made if need be; NULL: reported. */
-struct config_draft_metric *config_load_metric(struct config_load *load, const char *where, const char *name);
+struct config_draft_metric *config_load_metric(struct config_load *load, const char *where,
+					       const char *name);
 
 /* All lines of `text`, which is called `name` in errors. */
 void config_load_lines(struct config_load *load, const char *name, const char *text, size_t len);

@@ -35,7 +35,8 @@ static void print_listen(FILE *file, const struct config *config)
 }
 
 /* A default is a comment, so that the file keeps to defaults of later versions. */
-static void print_keys(FILE *file, enum config_section section, const struct config *config, void *object, bool help)
+static void print_keys(FILE *file, enum config_section section, const struct config *config,
+		       void *object, bool help)
 {
 	for (size_t i = 0; i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];
@@ -54,10 +55,12 @@ static void print_keys(FILE *file, enum config_section section, const struct con
 			continue;
 		}
 		if (help && key->type != CONFIG_BOOL && key->type != CONFIG_KIND) {
-			(void)fprintf(file, "# %s%s\n", config_value_range(key, range), key->fixed ? "; takes effect at restart" : "");
+			(void)fprintf(file, "# %s%s\n", config_value_range(key, range),
+				      key->fixed ? "; takes effect at restart" : "");
 		}
 		value = *config_key_place(key, object);
-		(void)fprintf(file, "%s%s = %s\n", value == key->fallback ? "#" : "", key->name, config_value_format(key, value, text));
+		(void)fprintf(file, "%s%s = %s\n", value == key->fallback ? "#" : "", key->name,
+			      config_value_format(key, value, text));
 	}
 }
 
@@ -65,9 +68,13 @@ int config_print(const struct config *config, FILE *file)
 {
 	struct config_metric example = { .name = "NAME" };
 
-	(void)fprintf(file, "# The configuration of rationd; see rationd.conf(5). Defaults are comments.\n\n[daemon]\n");
+	(void)fprintf(
+		file,
+		"# The configuration of rationd; see rationd.conf(5). Defaults are comments.\n\n[daemon]\n");
 	print_keys(file, CONFIG_DAEMON, config, (void *)(uintptr_t)config, /* help= */ true);
-	(void)fprintf(file, "\n# What a metric may do, by its name: the first segment of a path.\n#[metric NAME]\n");
+	(void)fprintf(
+		file,
+		"\n# What a metric may do, by its name: the first segment of a path.\n#[metric NAME]\n");
 	print_keys(file, CONFIG_METRIC, config, &example, /* help= */ true);
 	for (size_t i = 0; i < config->n_metrics; i++) {
 		(void)fprintf(file, "\n[metric %s]\n", config->metrics[i].name);

@@ -13,7 +13,8 @@ static const struct {
 	int64_t factor;
 } suffixes[] = {
 	/* Of those that divide a value, the first is used to print it. */
-	{ "Gi", INT64_C(1) << 30 }, { "Mi", 1 << 20 }, { "Ki", 1 << 10 }, { "G", 1000000000 }, { "M", 1000000 }, { "k", 1000 },
+	{ "Gi", INT64_C(1) << 30 }, { "Mi", 1 << 20 }, { "Ki", 1 << 10 },
+	{ "G", 1000000000 },	    { "M", 1000000 },  { "k", 1000 },
 };
 
 #define N_SUFFIXES (sizeof(suffixes) / sizeof(suffixes[0]))
@@ -42,7 +43,8 @@ static bool parse_count(const char *text, int64_t *ret_value)
 			break;
 		}
 	}
-	if (number_parse_signed(text, len, 0, INT64_MAX, &value) != NUMBER_OK || __builtin_mul_overflow(value, factor, &value)) {
+	if (number_parse_signed(text, len, 0, INT64_MAX, &value) != NUMBER_OK ||
+	    __builtin_mul_overflow(value, factor, &value)) {
 		return false;
 	}
 	*ret_value = value;
@@ -77,7 +79,8 @@ static bool parse_word(const char *text, const char *zero, const char *one, int6
 
 static bool parse_bool(const char *text, int64_t *ret_value)
 {
-	return parse_word(text, "no", "yes", ret_value) || parse_word(text, "false", "true", ret_value) ||
+	return parse_word(text, "no", "yes", ret_value) ||
+	       parse_word(text, "false", "true", ret_value) ||
 	       parse_word(text, "off", "on", ret_value);
 }
 
@@ -122,7 +125,8 @@ static const char *type_text(enum config_type type)
 	return "a value";
 }
 
-bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value, char *error)
+bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value,
+			char *error)
 {
 	char range[CONFIG_MAX_VALUE_TEXT * 3];
 	int64_t value;
@@ -132,12 +136,14 @@ bool config_value_parse(const struct config_key *key, const char *text, int64_t 
 		return true;
 	}
 	if (!parse_typed(key, text, &value)) {
-		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is not %s%s%s", type_text(key->type), key->zero != NULL ? " or " : "",
-			       key->zero != NULL ? key->zero : "");
+		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is not %s%s%s", type_text(key->type),
+			       key->zero != NULL ? " or " : "", key->zero != NULL ? key->zero : "");
 		return false;
 	}
-	if (key->type != CONFIG_BOOL && key->type != CONFIG_KIND && (value < key->min || value > key->max)) {
-		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is out of range; allowed is %s", config_value_range(key, range));
+	if (key->type != CONFIG_BOOL && key->type != CONFIG_KIND &&
+	    (value < key->min || value > key->max)) {
+		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is out of range; allowed is %s",
+			       config_value_range(key, range));
 		return false;
 	}
 	*ret_value = value;
@@ -148,7 +154,8 @@ static const char *format_count(int64_t value, char *text)
 {
 	for (size_t i = 0; i < N_SUFFIXES; i++) {
 		if (value != 0 && value % suffixes[i].factor == 0) {
-			(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%" PRIi64 "%s", value / suffixes[i].factor, suffixes[i].suffix);
+			(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%" PRIi64 "%s",
+				       value / suffixes[i].factor, suffixes[i].suffix);
 			return text;
 		}
 	}
@@ -190,7 +197,8 @@ const char *config_value_range(const struct config_key *key, char *text)
 	struct config_key plain = *key;
 
 	plain.zero = NULL;
-	(void)snprintf(text, CONFIG_MAX_VALUE_TEXT * 3, "%s to %s%s%s", config_value_format(&plain, key->min, min),
+	(void)snprintf(text, CONFIG_MAX_VALUE_TEXT * 3, "%s to %s%s%s",
+		       config_value_format(&plain, key->min, min),
 		       config_value_format(&plain, key->max, max), key->zero != NULL ? ", or " : "",
 		       key->zero != NULL ? key->zero : "");
 	return text;

@@ -68,7 +68,8 @@ static const char *similar_key(enum config_section section, const char *name)
 	return best;
 }
 
-static void unknown_key(struct config_load *load, const char *where, enum config_section section, const char *name)
+static void unknown_key(struct config_load *load, const char *where, enum config_section section,
+			const char *name)
 {
 	const char *similar = similar_key(section, name);
 
@@ -76,8 +77,10 @@ static void unknown_key(struct config_load *load, const char *where, enum config
 		config_load_error(load, where, "unknown key '%s' in [%s]; did you mean '%s'?", name,
 				  section == CONFIG_DAEMON ? "daemon" : "metric", similar);
 	} else {
-		config_load_error(load, where, "unknown key '%s' in [%s]; see rationd.conf(5) for those there are", name,
-				  section == CONFIG_DAEMON ? "daemon" : "metric");
+		config_load_error(
+			load, where,
+			"unknown key '%s' in [%s]; see rationd.conf(5) for those there are", name,
+			section == CONFIG_DAEMON ? "daemon" : "metric");
 	}
 }
 
@@ -93,19 +96,24 @@ static void add_listen(struct config_load *load, const char *where, const char *
 	}
 	for (size_t i = 0; i < config->n_listen; i++) {
 		if (address_equal(&config->listen[i], &address)) {
-			config_load_error(load, where, "listen = %s: is there already; give each address once", value);
+			config_load_error(load, where,
+					  "listen = %s: is there already; give each address once",
+					  value);
 			return;
 		}
 	}
 	if (config->n_listen == CONFIG_MAX_LISTEN) {
-		config_load_error(load, where, "listen = %s: there are %u addresses already, and no more are allowed", value,
-				  CONFIG_MAX_LISTEN);
+		config_load_error(
+			load, where,
+			"listen = %s: there are %u addresses already, and no more are allowed",
+			value, CONFIG_MAX_LISTEN);
 		return;
 	}
 	config->listen[config->n_listen++] = address;
 }
 
-static void set_listen(struct config_load *load, const char *where, unsigned *set_in, const char *value)
+static void set_listen(struct config_load *load, const char *where, unsigned *set_in,
+		       const char *value)
 {
 	if (*set_in != load->source) {
 		load->config->n_listen = 0;
@@ -114,8 +122,8 @@ static void set_listen(struct config_load *load, const char *where, unsigned *se
 	add_listen(load, where, value);
 }
 
-void config_load_set(struct config_load *load, const char *where, struct config_draft_metric *metric, const char *name,
-		     const char *value)
+void config_load_set(struct config_load *load, const char *where,
+		     struct config_draft_metric *metric, const char *name, const char *value)
 {
 	enum config_section section = metric != NULL ? CONFIG_METRIC : CONFIG_DAEMON;
 	const struct config_key *key = config_key_find(section, name);
@@ -134,7 +142,9 @@ void config_load_set(struct config_load *load, const char *where, struct config_
 		return;
 	}
 	if (*set_in == load->source) {
-		config_load_error(load, where, "%s = %s: %s was set before in this file; set it once", name, value, name);
+		config_load_error(load, where,
+				  "%s = %s: %s was set before in this file; set it once", name,
+				  value, name);
 		return;
 	}
 	*set_in = load->source;
@@ -145,13 +155,16 @@ void config_load_set(struct config_load *load, const char *where, struct config_
 	*config_key_place(key, object) = parsed;
 }
 
-struct config_draft_metric *config_load_metric(struct config_load *load, const char *where, const char *name)
+struct config_draft_metric *config_load_metric(struct config_load *load, const char *where,
+					       const char *name)
 {
 	enum path_error r = path_check_segment(name, strlen(name), NULL);
 	struct config_draft_metric *grown;
 
 	if (r != PATH_OK) {
-		config_load_error(load, where, "[metric %s]: the name of a metric is one segment of a path: %s", name,
+		config_load_error(load, where,
+				  "[metric %s]: the name of a metric is one segment of a path: %s",
+				  name,
 				  r == PATH_E_TOO_DEEP ? "it has no '/'" : path_error_text(r));
 		return NULL;
 	}
@@ -161,8 +174,10 @@ struct config_draft_metric *config_load_metric(struct config_load *load, const c
 		}
 	}
 	if (load->n_metrics == CONFIG_MAX_METRICS) {
-		config_load_error(load, where, "[metric %s]: there are %u metrics already, and no more are allowed here", name,
-				  CONFIG_MAX_METRICS);
+		config_load_error(
+			load, where,
+			"[metric %s]: there are %u metrics already, and no more are allowed here",
+			name, CONFIG_MAX_METRICS);
 		return NULL;
 	}
 	grown = reallocarray(load->metrics, load->n_metrics + 1, sizeof(*grown));
@@ -180,7 +195,8 @@ struct config_draft_metric *config_load_metric(struct config_load *load, const c
 
 static int compare_metrics(const void *a, const void *b)
 {
-	return strcmp(((const struct config_metric *)a)->name, ((const struct config_metric *)b)->name);
+	return strcmp(((const struct config_metric *)a)->name,
+		      ((const struct config_metric *)b)->name);
 }
 
 static int take_metrics(struct config_load *load)
@@ -208,8 +224,10 @@ static void check_together(struct config_load *load)
 		const struct config_metric *metric = &config->metrics[i];
 
 		if (metric->overflow != 0 && metric->max_counters == 0) {
-			config_load_error(load, "configuration", "[metric %s]: overflow = yes has no effect without max_counters; set both",
-					  metric->name);
+			config_load_error(
+				load, "configuration",
+				"[metric %s]: overflow = yes has no effect without max_counters; set both",
+				metric->name);
 		}
 	}
 }
@@ -244,7 +262,8 @@ static struct config *config_new(void)
 	return config;
 }
 
-int config_load_text(const char *name, const char *text, size_t len, struct config_report *report, struct config **ret_config)
+int config_load_text(const char *name, const char *text, size_t len, struct config_report *report,
+		     struct config **ret_config)
 {
 	_cleanup_(config_freep) struct config *config = config_new();
 	struct config_load load = { .config = config, .report = report, .source = 1 };
@@ -273,7 +292,8 @@ static int load_files(struct config_load *load, const char *file)
 	return 0;
 }
 
-int config_load(const struct config_source *source, struct config_report *report, struct config **ret_config)
+int config_load(const struct config_source *source, struct config_report *report,
+		struct config **ret_config)
 {
 	_cleanup_(config_freep) struct config *config = config_new();
 	struct config_load load = { .config = config, .report = report };
@@ -311,8 +331,8 @@ static bool listen_differs(const struct config *a, const struct config *b)
 	return false;
 }
 
-size_t config_fixed_changes(const struct config *old, const struct config *new, void (*changed)(void *ctx, const char *key),
-			    void *ctx)
+size_t config_fixed_changes(const struct config *old, const struct config *new,
+			    void (*changed)(void *ctx, const char *key), void *ctx)
 {
 	size_t n = 0;
 
@@ -323,9 +343,10 @@ size_t config_fixed_changes(const struct config *old, const struct config *new, 
 		if (key->section != CONFIG_DAEMON || !key->fixed) {
 			continue;
 		}
-		differs = key->type == CONFIG_LISTEN ? listen_differs(old, new) :
-						       *config_key_place(key, (void *)(uintptr_t)old) !=
-							       *config_key_place(key, (void *)(uintptr_t)new);
+		differs = key->type == CONFIG_LISTEN
+				  ? listen_differs(old, new)
+				  : *config_key_place(key, (void *)(uintptr_t)old) !=
+					    *config_key_place(key, (void *)(uintptr_t) new);
 		if (differs) {
 			changed(ctx, key->name);
 			n++;

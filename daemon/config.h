@@ -73,9 +73,11 @@ struct config_source {
 };
 
 /* 0, CONFIG_E_INVALID, -ENOMEM. */
-int config_load(const struct config_source *source, struct config_report *report, struct config **ret_config);
+int config_load(const struct config_source *source, struct config_report *report,
+		struct config **ret_config);
 /* The same from text alone, as if it were one file called `name`: for tests and the fuzzer. */
-int config_load_text(const char *name, const char *text, size_t len, struct config_report *report, struct config **ret_config);
+int config_load_text(const char *name, const char *text, size_t len, struct config_report *report,
+		     struct config **ret_config);
 /* Takes NULL, returns NULL. */
 struct config *config_free(struct config *config);
 
@@ -86,8 +88,8 @@ int config_print(const struct config *config, FILE *file);
  * Call `changed` for each key that differs between two configs and can't change while the daemon runs; `key` is "workers" or
  * "listen". Returns how many there are.
  */
-size_t config_fixed_changes(const struct config *old, const struct config *new, void (*changed)(void *ctx, const char *key),
-			    void *ctx);
+size_t config_fixed_changes(const struct config *old, const struct config *new,
+			    void (*changed)(void *ctx, const char *key), void *ctx);
 
 /* NULL if there is none. */
 const struct config_metric *config_metric_find(const struct config *config, const char *name);

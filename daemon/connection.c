@@ -100,7 +100,8 @@ static void fault(struct connection *connection, enum code code, const char *tex
 	struct worker *worker = connection->worker;
 
 	stats_add(&worker->stats.faults_protocol, 1);
-	log_peer(&worker->daemon->log, LOG_KIND_PROTOCOL, clock_monotonic_ns(), LOG_NOTICE, connection->peer, "closing: %s", text);
+	log_peer(&worker->daemon->log, LOG_KIND_PROTOCOL, clock_monotonic_ns(), LOG_NOTICE,
+		 connection->peer, "closing: %s", text);
 	connection_end(connection, code, "%s", text);
 }
 
@@ -109,7 +110,8 @@ static void timed_out(struct connection *connection, const char *text)
 	struct worker *worker = connection->worker;
 
 	stats_add(&worker->stats.faults_timeout, 1);
-	log_peer(&worker->daemon->log, LOG_KIND_TIMEOUT, clock_monotonic_ns(), LOG_NOTICE, connection->peer, "closing: %s", text);
+	log_peer(&worker->daemon->log, LOG_KIND_TIMEOUT, clock_monotonic_ns(), LOG_NOTICE,
+		 connection->peer, "closing: %s", text);
 }
 
 /* ---- sending ---- */
@@ -146,7 +148,8 @@ static void flush_output(struct connection *connection)
 	int r;
 
 	if (waiting_output(connection) > 0) {
-		r = output_flush(&connection->output, stage_of(connection), connection->fd, &written);
+		r = output_flush(&connection->output, stage_of(connection), connection->fd,
+				 &written);
 		count_written(connection, r, written);
 	}
 }
@@ -159,7 +162,8 @@ static void send_bytes(struct connection *connection, const uint8_t *bytes, size
 	if (connection->lost) {
 		return;
 	}
-	r = output_add(&connection->output, stage_of(connection), connection->fd, bytes, len, &written);
+	r = output_add(&connection->output, stage_of(connection), connection->fd, bytes, len,
+		       &written);
 	count_written(connection, r, written);
 	stats_add(&connection->worker->stats.frames_out, 1);
 }
@@ -182,7 +186,8 @@ void connection_reply(struct connection *connection, const struct reply *reply)
 		r = reply_encode(arena, &error, &bytes, &len);
 	}
 	if (r < 0) {
-		connection->lost = true; /* no memory for a few bytes: this client can't be kept in step */
+		connection->lost =
+			true; /* no memory for a few bytes: this client can't be kept in step */
 		return;
 	}
 	send_bytes(connection, bytes, len);
@@ -246,7 +251,8 @@ void connection_stop(struct connection *connection)
 /* All that the socket held when the stop came was answered, or its last frame is not whole. */
 static bool is_drained(const struct connection *connection)
 {
-	return connection->draining && is_active(connection) && !connection->paused && connection->drain_left <= 0;
+	return connection->draining && is_active(connection) && !connection->paused &&
+	       connection->drain_left <= 0;
 }
 
 /* ---- what is waited for ---- */
@@ -287,7 +293,8 @@ static void set_timer(struct connection *connection)
 	struct timeval wait;
 	int64_t left;
 
-	if (deadline == INT64_MAX || (connection->timer_at != 0 && connection->timer_at <= deadline)) {
+	if (deadline == INT64_MAX ||
+	    (connection->timer_at != 0 && connection->timer_at <= deadline)) {
 		return;
 	}
 	left = deadline - clock_coarse_ns();
@@ -343,12 +350,13 @@ static void settle(struct connection *connection)
 	if (connection->eof && is_active(connection) && !pending && connection->n_walks == 0) {
 		connection->lost = true;
 	}
-	want(connection, &connection->writable, &connection->writing, pending || (connection->n_walks > 0 && !connection->lost));
+	want(connection, &connection->writable, &connection->writing,
+	     pending || (connection->n_walks > 0 && !connection->lost));
 	want(connection, &connection->readable, &connection->reading,
 	     !connection->eof && !connection->paused && connection->state != CONNECTION_ENDING);
 	note_since(&connection->write_since, pending);
-	note_since(&connection->frame_since,
-		   is_active(connection) && !connection->paused && input_left(&connection->input) > 0);
+	note_since(&connection->frame_since, is_active(connection) && !connection->paused &&
+						     input_left(&connection->input) > 0);
 	set_timer(connection);
 	if (connection->lost) {
 		connection_close(connection);
@@ -376,7 +384,8 @@ static bool go_on(struct connection *connection)
 }
 
 /* One message. SERVE_E_MOVE: nothing was done. */
-static int take_message(struct connection *connection, const uint8_t *message, size_t len, unsigned *ret_worker)
+static int take_message(struct connection *connection, const uint8_t *message, size_t len,
+			unsigned *ret_worker)
 {
 	struct worker *worker = connection->worker;
 	struct request request;
@@ -386,11 +395,13 @@ static int take_message(struct connection *connection, const uint8_t *message, s
 	arena_reset(&worker->out);
 	r = request_decode(&worker->in, message, len, &request);
 	if (r == -ENOMEM) {
-		fault(connection, CODE_RESOURCE_EXHAUSTED, "a message needs more memory to decode than is allowed");
+		fault(connection, CODE_RESOURCE_EXHAUSTED,
+		      "a message needs more memory to decode than is allowed");
 		return SERVE_OK;
 	}
 	if (r < 0) {
-		fault(connection, CODE_INVALID_ARGUMENT, "a frame holds no message of this protocol");
+		fault(connection, CODE_INVALID_ARGUMENT,
+		      "a frame holds no message of this protocol");
 		return SERVE_OK;
 	}
 	connection->frame_since = 0;
@@ -412,14 +423,16 @@ static void hand_over(struct connection *connection, unsigned target)
 
 static void keep(struct connection *connection, const uint8_t *bytes, size_t len)
 {
-	if (len > 0 && !connection->lost && is_active(connection) && input_append(&connection->input, bytes, len) < 0) {
+	if (len > 0 && !connection->lost && is_active(connection) &&
+	    input_append(&connection->input, bytes, len) < 0) {
 		connection->lost = true;
 	}
 }
 
 static void bad_frame(struct connection *connection)
 {
-	fault(connection, CODE_INVALID_ARGUMENT, "a frame is longer than 1048576 bytes, or its length is malformed");
+	fault(connection, CODE_INVALID_ARGUMENT,
+	      "a frame is longer than 1048576 bytes, or its length is malformed");
 }
 
 /* First what was kept from earlier rounds, completed with the bytes at hand as far as it takes; returns what is left of those. */
@@ -432,9 +445,11 @@ static enum taken take_kept(struct connection *connection, const uint8_t **at, c
 		size_t message_len, used, lacking;
 		unsigned target;
 
-		switch (frame_find(input->bytes + input->off, input_left(input), MESSAGE_MAX_FRAME, &message, &message_len, &used)) {
+		switch (frame_find(input->bytes + input->off, input_left(input), MESSAGE_MAX_FRAME,
+				   &message, &message_len, &used)) {
 		case FRAME_OK:
-			if (take_message(connection, message, message_len, &target) == SERVE_E_MOVE) {
+			if (take_message(connection, message, message_len, &target) ==
+			    SERVE_E_MOVE) {
 				keep(connection, *at, (size_t)(end - *at));
 				hand_over(connection, target);
 				return TAKEN_MOVED;
@@ -476,9 +491,11 @@ static enum taken take(struct connection *connection, const uint8_t *at, const u
 		size_t message_len, used;
 		unsigned target;
 
-		switch (frame_find(at, (size_t)(end - at), MESSAGE_MAX_FRAME, &message, &message_len, &used)) {
+		switch (frame_find(at, (size_t)(end - at), MESSAGE_MAX_FRAME, &message,
+				   &message_len, &used)) {
 		case FRAME_OK:
-			if (take_message(connection, message, message_len, &target) == SERVE_E_MOVE) {
+			if (take_message(connection, message, message_len, &target) ==
+			    SERVE_E_MOVE) {
 				keep(connection, at, (size_t)(end - at));
 				hand_over(connection, target);
 				return TAKEN_MOVED;
@@ -519,7 +536,8 @@ static ssize_t read_some(struct connection *connection)
 		{ .iov_base = room > 0 ? input->bytes + input->len : NULL, .iov_len = room },
 		{ .iov_base = worker->scratch, .iov_len = WORKER_READ },
 	};
-	ssize_t n = room > 0 ? readv(connection->fd, parts, 2) : read(connection->fd, worker->scratch, WORKER_READ);
+	ssize_t n = room > 0 ? readv(connection->fd, parts, 2)
+			     : read(connection->fd, worker->scratch, WORKER_READ);
 
 	if (n < 0) {
 		connection->lost = errno != EAGAIN && errno != EINTR;
@@ -563,11 +581,13 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	worker->current = connection;
 	flush_output(connection);
-	if (connection->paused && waiting_output(connection) < (size_t)worker->settings.max_output / 8) {
+	if (connection->paused &&
+	    waiting_output(connection) < (size_t)worker->settings.max_output / 8) {
 		connection->paused = false;
 		taken = take(connection, NULL, NULL);
 	}
-	if (taken != TAKEN_MOVED && connection->n_walks > 0 && !connection->lost && waiting_output(connection) == 0) {
+	if (taken != TAKEN_MOVED && connection->n_walks > 0 && !connection->lost &&
+	    waiting_output(connection) == 0) {
 		arena_reset(&worker->out);
 		serve_walks(connection, CONNECTION_WALK_PAGES);
 	}
@@ -602,7 +622,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		connection_end(connection, CODE_DEADLINE_EXCEEDED, "no Hello came in time");
 	} else if (is_over(connection->frame_since, settings->idle_frame_ns, now)) {
 		timed_out(connection, "a frame it began did not become whole in time");
-		connection_end(connection, CODE_DEADLINE_EXCEEDED, "a frame that was begun did not become whole in time");
+		connection_end(connection, CODE_DEADLINE_EXCEEDED,
+			       "a frame that was begun did not become whole in time");
 	}
 	finish_round(connection, worker, TAKEN_ALL);
 }
@@ -613,8 +634,10 @@ void connection_attach(struct connection *connection, struct worker *worker)
 
 	connection->worker = worker;
 	LIST_INSERT_HEAD(&worker->connections, connection, link);
-	(void)event_assign(&connection->readable, worker->base, connection->fd, EV_READ | EV_PERSIST, on_readable, connection);
-	(void)event_assign(&connection->writable, worker->base, connection->fd, EV_WRITE | EV_PERSIST, on_writable, connection);
+	(void)event_assign(&connection->readable, worker->base, connection->fd,
+			   EV_READ | EV_PERSIST, on_readable, connection);
+	(void)event_assign(&connection->writable, worker->base, connection->fd,
+			   EV_WRITE | EV_PERSIST, on_writable, connection);
 	(void)evtimer_assign(&connection->timer, worker->base, on_timer, connection);
 	worker->current = connection;
 	taken = take(connection, NULL, NULL);

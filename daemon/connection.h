@@ -45,10 +45,10 @@ struct connection {
 	struct worker *worker;	     /* NULL while on its way to one */
 	int fd;
 	enum connection_state state;
-	bool paused;  /* not read from: too much output waits */
-	bool eof;     /* the client has shut down its direction */
-	bool lost;    /* an error on the socket: to be closed at once */
-	bool settled; /* sent here by another worker to get its session */
+	bool paused;   /* not read from: too much output waits */
+	bool eof;      /* the client has shut down its direction */
+	bool lost;     /* an error on the socket: to be closed at once */
+	bool settled;  /* sent here by another worker to get its session */
 	bool draining; /* stopping: what was in the socket when the stop came is still answered */
 	bool reading, writing; /* which events are set */
 	int64_t drain_left;

@@ -62,7 +62,8 @@ static void refuse(struct daemon *daemon, int fd, const char *peer, const char *
 	size_t len;
 
 	add_one(&daemon->connections_refused);
-	log_peer(&daemon->log, LOG_KIND_REFUSED, clock_monotonic_ns(), LOG_WARNING, peer, "refused: %s", text);
+	log_peer(&daemon->log, LOG_KIND_REFUSED, clock_monotonic_ns(), LOG_WARNING, peer,
+		 "refused: %s", text);
 	if (reply_encode(&arena, &goodbye, &bytes, &len) == 0) {
 		(void)send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
@@ -80,7 +81,8 @@ static void on_accepted(void *ctx, int fd, const char *peer)
 	struct worker *least = NULL;
 
 	if (count_connections(daemon, &least) >= (uint64_t)daemon->config->max_connections) {
-		refuse(daemon, fd, peer, "the daemon has as many connections as it may have (max_connections)");
+		refuse(daemon, fd, peer,
+		       "the daemon has as many connections as it may have (max_connections)");
 		return;
 	}
 	connection = connection_new(fd, peer, clock_coarse_ns());
@@ -105,8 +107,8 @@ static struct engine_metric metric_of(const struct config_metric *metric)
 
 static bool metric_equal(const struct config_metric *a, const struct config_metric *b)
 {
-	return b != NULL && a->kind == b->kind && a->max_counters == b->max_counters && a->overflow == b->overflow &&
-	       a->expire_after_ns == b->expire_after_ns;
+	return b != NULL && a->kind == b->kind && a->max_counters == b->max_counters &&
+	       a->overflow == b->overflow && a->expire_after_ns == b->expire_after_ns;
 }
 
 static int declare(struct daemon *daemon, const char *name, const struct engine_metric *metric)
@@ -114,11 +116,17 @@ static int declare(struct daemon *daemon, const char *name, const struct engine_
 	int r = engine_declare(daemon->engine, name, strlen(name), metric);
 
 	if (r == ENGINE_E_KIND) {
-		log_line(&daemon->log, LOG_ERR, "[metric %s]: kind can't change while the metric has counters; restart for that", name);
+		log_line(
+			&daemon->log, LOG_ERR,
+			"[metric %s]: kind can't change while the metric has counters; restart for that",
+			name);
 	} else if (r > 0) {
-		log_line(&daemon->log, LOG_ERR, "[metric %s]: can't be declared: there are as many metrics as there may be", name);
+		log_line(&daemon->log, LOG_ERR,
+			 "[metric %s]: can't be declared: there are as many metrics as there may be",
+			 name);
 	} else if (r < 0) {
-		log_line(&daemon->log, LOG_ERR, "[metric %s]: can't be declared: %s", name, strerror(-r));
+		log_line(&daemon->log, LOG_ERR, "[metric %s]: can't be declared: %s", name,
+			 strerror(-r));
 	}
 	return r > 0 ? -EINVAL : r;
 }
@@ -129,7 +137,8 @@ static int declare(struct daemon *daemon, const char *name, const struct engine_
  */
 static int declare_all(struct daemon *daemon, const struct config *config, const struct config *old)
 {
-	_cleanup_free_ struct engine_metric *before = calloc(config->n_metrics + 1, sizeof(*before));
+	_cleanup_free_ struct engine_metric *before =
+		calloc(config->n_metrics + 1, sizeof(*before));
 	int r = before != NULL ? 0 : -ENOMEM;
 	size_t done = 0;
 
@@ -141,7 +150,8 @@ static int declare_all(struct daemon *daemon, const struct config *config, const
 			continue;
 		}
 		/* A metric that is not known yet is taken back to what such a metric is. */
-		(void)engine_metric(daemon->engine, metric->name, strlen(metric->name), &before[done]);
+		(void)engine_metric(daemon->engine, metric->name, strlen(metric->name),
+				    &before[done]);
 		r = declare(daemon, metric->name, &declared);
 		if (r != 0) {
 			break;
@@ -151,7 +161,8 @@ static int declare_all(struct daemon *daemon, const struct config *config, const
 		const struct config_metric *metric = &config->metrics[done];
 
 		if (old == NULL || !metric_equal(metric, config_metric_find(old, metric->name))) {
-			(void)engine_declare(daemon->engine, metric->name, strlen(metric->name), &before[done]);
+			(void)engine_declare(daemon->engine, metric->name, strlen(metric->name),
+					     &before[done]);
 		}
 	}
 	return r;
@@ -170,7 +181,8 @@ static void tell_fixed(void *ctx, const char *key)
 {
 	struct daemon *daemon = ctx;
 
-	log_line(&daemon->log, LOG_WARNING, "%s has changed in the configuration, which takes effect at restart", key);
+	log_line(&daemon->log, LOG_WARNING,
+		 "%s has changed in the configuration, which takes effect at restart", key);
 }
 
 static void tell_removed_metrics(struct daemon *daemon, const struct config *config)
@@ -179,15 +191,18 @@ static void tell_removed_metrics(struct daemon *daemon, const struct config *con
 		const char *name = daemon->config->metrics[i].name;
 
 		if (config_metric_find(config, name) == NULL) {
-			log_line(&daemon->log, LOG_WARNING, "[metric %s] is no longer in the configuration, which takes effect at restart",
-				 name);
+			log_line(
+				&daemon->log, LOG_WARNING,
+				"[metric %s] is no longer in the configuration, which takes effect at restart",
+				name);
 		}
 	}
 }
 
 static void set_limits(struct daemon *daemon)
 {
-	directory_set_limits(&daemon->directory, (uint32_t)daemon->config->max_sessions, (uint64_t)daemon->config->max_handles_total);
+	directory_set_limits(&daemon->directory, (uint32_t)daemon->config->max_sessions,
+			     (uint64_t)daemon->config->max_handles_total);
 }
 
 /* Keeps what can't change as it runs, so that the next reload compares with what is in force. */
@@ -243,7 +258,8 @@ int daemon_reload(struct daemon *daemon)
 	}
 	if (r != 0) {
 		add_one(&daemon->reloads_failed);
-		log_line(&daemon->log, LOG_ERR, "the configuration was not reloaded; what ran before goes on");
+		log_line(&daemon->log, LOG_ERR,
+			 "the configuration was not reloaded; what ran before goes on");
 		return r > 0 ? -EINVAL : r;
 	}
 	add_one(&daemon->reloads);
@@ -257,7 +273,8 @@ static void notify_running(struct daemon *daemon, bool ready, bool failed)
 {
 	char text[128];
 
-	(void)snprintf(text, sizeof(text), "Serving on %zu sockets with %u workers.%s", daemon->listeners.n, daemon->n_workers,
+	(void)snprintf(text, sizeof(text), "Serving on %zu sockets with %u workers.%s",
+		       daemon->listeners.n, daemon->n_workers,
 		       failed ? " The last reload failed: see the log." : "");
 	if (ready) {
 		notify_ready(text);
@@ -308,7 +325,8 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ false);
 }
 
-static int add_signal(struct daemon *daemon, struct event **event, int number, event_callback_fn callback)
+static int add_signal(struct daemon *daemon, struct event **event, int number,
+		      event_callback_fn callback)
 {
 	*event = evsignal_new(daemon->base, number, callback, daemon);
 	return *event != NULL && event_add(*event, NULL) == 0 ? 0 : -ENOMEM;
@@ -327,7 +345,8 @@ static int set_events(struct daemon *daemon)
 	}
 	daemon->flush_timer = event_new(daemon->base, -1, EV_PERSIST, on_flush, daemon);
 	daemon->second_timer = event_new(daemon->base, -1, EV_PERSIST, on_second, daemon);
-	if (r < 0 || daemon->flush_timer == NULL || daemon->second_timer == NULL || event_add(daemon->second_timer, &second) != 0) {
+	if (r < 0 || daemon->flush_timer == NULL || daemon->second_timer == NULL ||
+	    event_add(daemon->second_timer, &second) != 0) {
 		return -ENOMEM;
 	}
 	set_flush_timer(daemon);
@@ -405,7 +424,8 @@ static int make_listeners(struct daemon *daemon)
 		r = listeners_adopt(&daemon->listeners);
 	}
 	for (size_t i = 0; r == 0 && i < config->n_listen; i++) {
-		r = listeners_open(&daemon->listeners, &config->listen[i], (mode_t)config->socket_mode);
+		r = listeners_open(&daemon->listeners, &config->listen[i],
+				   (mode_t)config->socket_mode);
 	}
 	if (r == 0 && daemon->listeners.n == 0) {
 		struct address fallback;
@@ -423,7 +443,8 @@ static unsigned choose_workers(const struct config *config)
 	return n < ENGINE_MAX_WORKERS ? n : ENGINE_MAX_WORKERS;
 }
 
-int daemon_new(struct config *config, const struct config_source *source, struct daemon **ret_daemon)
+int daemon_new(struct config *config, const struct config_source *source,
+	       struct daemon **ret_daemon)
 {
 	_cleanup_(daemon_freep) struct daemon *daemon = calloc(1, sizeof(*daemon));
 	int r;
@@ -438,7 +459,8 @@ int daemon_new(struct config *config, const struct config_source *source, struct
 	daemon->source = source;
 	daemon->n_workers = choose_workers(config);
 	daemon->started_ns = clock_monotonic_ns();
-	if (getrandom(daemon->incarnation, sizeof(daemon->incarnation), 0) != (ssize_t)sizeof(daemon->incarnation)) {
+	if (getrandom(daemon->incarnation, sizeof(daemon->incarnation), 0) !=
+	    (ssize_t)sizeof(daemon->incarnation)) {
 		return -errno;
 	}
 	r = new_base(&daemon->base);
@@ -553,7 +575,8 @@ static void tell_final(struct daemon *daemon)
 	uint64_t batches = 0, adds = 0;
 	bool done = false;
 
-	while (!done && engine_walk(daemon->engine, "", 0, 1, 1000, &cursor, add_metric, &final, &done) == 0) {
+	while (!done && engine_walk(daemon->engine, "", 0, 1, 1000, &cursor, add_metric, &final,
+				    &done) == 0) {
 		/* the next page */
 	}
 	for (unsigned i = 0; i < daemon->n_workers; i++) {
@@ -564,9 +587,9 @@ static void tell_final(struct daemon *daemon)
 		engine_stats(daemon->engine, stats);
 		/* A sum of 64-bit totals fits 64 bits in any case where this line is of use. */
 		log_line(&daemon->log, LOG_INFO,
-			 "stopped: %" PRIu64 " batches with %" PRIu64 " entries applied, %" PRIu32 " counters in %zu metrics, sum of all totals %"
-			 PRIi64,
-			 batches, adds, stats->counters, final.n_metrics, (int64_t)final.sum);
+			 "stopped: %" PRIu64 " batches with %" PRIu64 " entries applied, %" PRIu32
+			 " counters in %zu metrics, sum of all totals %" PRIi64,
+			 batches, adds, stats->counters, final.n_metrics, (int64_t) final.sum);
 	}
 	free(stats);
 }

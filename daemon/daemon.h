@@ -37,7 +37,7 @@ struct daemon {
 	uint8_t incarnation[DAEMON_INCARNATION_BYTES];
 	int64_t started_ns; /* monotonic */
 
-	_Atomic(int) state; /* enum daemon_state; for Status alone, so relaxed */
+	_Atomic(int) state;		       /* enum daemon_state; for Status alone, so relaxed */
 	_Atomic(uint64_t) connections_refused; /* counted by the main thread */
 	_Atomic(uint64_t) reloads, reloads_failed;
 
@@ -54,7 +54,8 @@ struct daemon {
  * Everything but the threads: engine, metrics, sockets. Takes over the configuration, also on failure; `source` is kept for reloads.
  * Errors are logged. Needs lib/rcu registration of the calling thread.
  */
-int daemon_new(struct config *config, const struct config_source *source, struct daemon **ret_daemon);
+int daemon_new(struct config *config, const struct config_source *source,
+	       struct daemon **ret_daemon);
 /* Takes NULL, returns NULL. */
 struct daemon *daemon_free(struct daemon *daemon);
 

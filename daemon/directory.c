@@ -8,7 +8,9 @@
 
 int directory_init(struct directory *directory, unsigned n_workers, uint64_t seed)
 {
-	*directory = (struct directory){ .lock = PTHREAD_MUTEX_INITIALIZER, .seed = seed, .n_workers = n_workers };
+	*directory = (struct directory){ .lock = PTHREAD_MUTEX_INITIALIZER,
+					 .seed = seed,
+					 .n_workers = n_workers };
 	directory->buckets = calloc(DIRECTORY_BUCKETS, sizeof(struct session *));
 	directory->load = calloc(n_workers, sizeof(*directory->load));
 	if (directory->buckets == NULL || directory->load == NULL) {
@@ -108,7 +110,8 @@ static void grow(struct directory *directory)
 	free(old);
 }
 
-static int add(struct directory *directory, const uint8_t *id, unsigned owner, struct session **ret_session)
+static int add(struct directory *directory, const uint8_t *id, unsigned owner,
+	       struct session **ret_session)
 {
 	struct session *session = calloc(1, sizeof(*session));
 	struct session **bucket;
@@ -130,8 +133,8 @@ static int add(struct directory *directory, const uint8_t *id, unsigned owner, s
 	return 0;
 }
 
-static int claim_locked(struct directory *directory, const uint8_t *id, unsigned self, bool settle, struct session **ret_session,
-			unsigned *ret_owner)
+static int claim_locked(struct directory *directory, const uint8_t *id, unsigned self, bool settle,
+			struct session **ret_session, unsigned *ret_owner)
 {
 	struct session *session = find(directory, id);
 	unsigned owner;
@@ -151,8 +154,8 @@ static int claim_locked(struct directory *directory, const uint8_t *id, unsigned
 	return DIRECTORY_E_ELSEWHERE;
 }
 
-int directory_claim(struct directory *directory, const uint8_t *id, unsigned self, bool settle, struct session **ret_session,
-		    unsigned *ret_owner)
+int directory_claim(struct directory *directory, const uint8_t *id, unsigned self, bool settle,
+		    struct session **ret_session, unsigned *ret_owner)
 {
 	int r;
 

@@ -40,8 +40,8 @@ void directory_set_limits(struct directory *directory, uint32_t max_sessions, ui
  * with the fewest, unless `settle` says that it has been sent here for that. DIRECTORY_E_ELSEWHERE: *ret_owner is whose it is;
  * DIRECTORY_E_FULL; -ENOMEM.
  */
-int directory_claim(struct directory *directory, const uint8_t *id, unsigned self, bool settle, struct session **ret_session,
-		    unsigned *ret_owner);
+int directory_claim(struct directory *directory, const uint8_t *id, unsigned self, bool settle,
+		    struct session **ret_session, unsigned *ret_owner);
 
 /* Its owner ends a session, its event deleted; the session is freed. */
 void directory_end(struct directory *directory, struct session *session);

@@ -10,10 +10,13 @@
 struct input {
 	uint8_t *bytes;
 	size_t off, len, size; /* used up; held, used up ones included; allocated */
-	size_t wanted;	       /* off .. wanted would be a whole frame, as far as is known; 0: unknown */
+	size_t wanted; /* off .. wanted would be a whole frame, as far as is known; 0: unknown */
 };
 
-#define INPUT_INIT { 0 }
+#define INPUT_INIT \
+	{          \
+		0  \
+	}
 
 static inline size_t input_left(const struct input *input)
 {

@@ -24,9 +24,11 @@
 #define LISTENER_ROUND 64u /* connections accepted before other events are looked at */
 #define LISTENER_PAUSE_NS INT64_C(100000000)
 
-int listeners_init(struct listeners *listeners, struct log *log, void (*accepted)(void *ctx, int fd, const char *peer), void *ctx)
+int listeners_init(struct listeners *listeners, struct log *log,
+		   void (*accepted)(void *ctx, int fd, const char *peer), void *ctx)
 {
-	*listeners = (struct listeners){ .log = log, .accepted = accepted, .ctx = ctx, .spare_fd = -1 };
+	*listeners =
+		(struct listeners){ .log = log, .accepted = accepted, .ctx = ctx, .spare_fd = -1 };
 	listeners->all = calloc(LISTENERS_MAX, sizeof(*listeners->all));
 	if (listeners->all == NULL) {
 		return -ENOMEM;
@@ -40,7 +42,8 @@ static void remove_socket(struct listener *listener)
 {
 	struct stat stat;
 
-	if (lstat(listener->path, &stat) == 0 && stat.st_dev == listener->device && stat.st_ino == listener->inode) {
+	if (lstat(listener->path, &stat) == 0 && stat.st_dev == listener->device &&
+	    stat.st_ino == listener->inode) {
 		(void)unlink(listener->path);
 	}
 }
@@ -86,7 +89,9 @@ static struct listener *add(struct listeners *listeners, int fd, const char *nam
 	struct listener *listener;
 
 	if (listeners->n == LISTENERS_MAX) {
-		log_line(listeners->log, LOG_ERR, "%s: there are %u sockets already, and no more are allowed", name, LISTENERS_MAX);
+		log_line(listeners->log, LOG_ERR,
+			 "%s: there are %u sockets already, and no more are allowed", name,
+			 LISTENERS_MAX);
 		return NULL;
 	}
 	listener = &listeners->all[listeners->n++];
@@ -103,7 +108,10 @@ static int adopt(struct listeners *listeners, int fd, const char *name)
 	char text[ADDRESS_MAX_TEXT];
 
 	if (sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, /* listening= */ 1) <= 0) {
-		log_line(listeners->log, LOG_ERR, "the file descriptor %d (%s) that was passed is not a listening stream socket", fd, name);
+		log_line(
+			listeners->log, LOG_ERR,
+			"the file descriptor %d (%s) that was passed is not a listening stream socket",
+			fd, name);
 		return -EINVAL;
 	}
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
@@ -139,14 +147,16 @@ static bool is_same_file(int fd, const char *path)
 {
 	struct stat ours, theirs;
 
-	return fstat(fd, &ours) == 0 && stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+	return fstat(fd, &ours) == 0 && stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+	       ours.st_ino == theirs.st_ino;
 }
 
 /* The lock file, locked; -EWOULDBLOCK: somebody else has it. */
 static int take_lock(const char *path, int *ret_fd)
 {
 	for (;;) {
-		_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		_cleanup_close_ int fd =
+			open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0) {
 			return -errno;
@@ -170,7 +180,10 @@ static int clear_path(struct log *log, const struct sockaddr_un *to)
 		return errno == ENOENT ? 0 : -errno;
 	}
 	if (!S_ISSOCK(stat.st_mode)) {
-		log_line(log, LOG_ERR, "unix:%s: there is a file that is not a socket; remove it, or listen elsewhere", to->sun_path);
+		log_line(
+			log, LOG_ERR,
+			"unix:%s: there is a file that is not a socket; remove it, or listen elsewhere",
+			to->sun_path);
 		return -EEXIST;
 	}
 	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -178,11 +191,15 @@ static int clear_path(struct log *log, const struct sockaddr_un *to)
 		return -errno;
 	}
 	/* EAGAIN is a full backlog: somebody is there. */
-	if (connect(probe, (const struct sockaddr *)to, sizeof(*to)) == 0 || errno != ECONNREFUSED) {
-		log_line(log, LOG_ERR, "unix:%s: another program is listening there; stop it, or listen elsewhere", to->sun_path);
+	if (connect(probe, (const struct sockaddr *)to, sizeof(*to)) == 0 ||
+	    errno != ECONNREFUSED) {
+		log_line(log, LOG_ERR,
+			 "unix:%s: another program is listening there; stop it, or listen elsewhere",
+			 to->sun_path);
 		return -EADDRINUSE;
 	}
-	log_line(log, LOG_NOTICE, "unix:%s: replacing a socket on which nobody listens", to->sun_path);
+	log_line(log, LOG_NOTICE, "unix:%s: replacing a socket on which nobody listens",
+		 to->sun_path);
 	return unlink(to->sun_path) == 0 ? 0 : -errno;
 }
 
@@ -190,8 +207,8 @@ static int bind_unix(struct log *log, const struct sockaddr_un *to, mode_t mode,
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 || bind(fd, (const struct sockaddr *)to, sizeof(*to)) != 0 || chmod(to->sun_path, mode) != 0 ||
-	    listen(fd, LISTENER_BACKLOG) != 0) {
+	if (fd < 0 || bind(fd, (const struct sockaddr *)to, sizeof(*to)) != 0 ||
+	    chmod(to->sun_path, mode) != 0 || listen(fd, LISTENER_BACKLOG) != 0) {
 		int r = -errno;
 
 		log_line(log, LOG_ERR, "unix:%s: can't listen: %s", to->sun_path, strerror(-r));
@@ -219,11 +236,14 @@ static int open_unix(struct listeners *listeners, const char *path, const char *
 	}
 	r = take_lock(lock_path, &lock_fd);
 	if (r == -EWOULDBLOCK) {
-		log_line(listeners->log, LOG_ERR, "%s: another rationd is listening there; stop it, or listen elsewhere", name);
+		log_line(listeners->log, LOG_ERR,
+			 "%s: another rationd is listening there; stop it, or listen elsewhere",
+			 name);
 		return -EADDRINUSE;
 	}
 	if (r < 0) {
-		log_line(listeners->log, LOG_ERR, "%s: can't lock %s: %s", name, lock_path, strerror(-r));
+		log_line(listeners->log, LOG_ERR, "%s: can't lock %s: %s", name, lock_path,
+			 strerror(-r));
 		return r;
 	}
 	r = clear_path(listeners->log, &to);
@@ -259,14 +279,17 @@ static void name_of(int fd, char *name)
 	char host[64], port[16];
 
 	if (getsockname(fd, (struct sockaddr *)&at, &len) == 0 &&
-	    getnameinfo((struct sockaddr *)&at, len, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
-		(void)snprintf(name, ADDRESS_MAX_TEXT, strchr(host, ':') != NULL ? "tcp:[%s]:%s" : "tcp:%s:%s", host, port);
+	    getnameinfo((struct sockaddr *)&at, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+		(void)snprintf(name, ADDRESS_MAX_TEXT,
+			       strchr(host, ':') != NULL ? "tcp:[%s]:%s" : "tcp:%s:%s", host, port);
 	}
 }
 
 static int bind_tcp(const struct addrinfo *to, int *ret_fd)
 {
-	_cleanup_close_ int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int fd =
+		socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1, off = 0;
 
 	if (fd < 0) {
@@ -303,15 +326,19 @@ static int open_one_tcp(struct listeners *listeners, const struct addrinfo *to)
 	return 0;
 }
 
-static int open_all_tcp(struct listeners *listeners, const char *host, const char *port, const char *name)
+static int open_all_tcp(struct listeners *listeners, const char *host, const char *port,
+			const char *name)
 {
-	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
+					.ai_socktype = SOCK_STREAM,
+					.ai_flags = AI_PASSIVE | AI_NUMERICSERV };
 	struct addrinfo *all = NULL;
 	int r = getaddrinfo(host, port, &hints, &all), error = 0;
 	size_t before = listeners->n;
 
 	if (r != 0) {
-		log_line(listeners->log, LOG_ERR, "%s: can't find the host: %s", name, gai_strerror(r));
+		log_line(listeners->log, LOG_ERR, "%s: can't find the host: %s", name,
+			 gai_strerror(r));
 		return -EADDRNOTAVAIL;
 	}
 	for (const struct addrinfo *to = all; to != NULL; to = to->ai_next) {
@@ -353,14 +380,15 @@ int listeners_open(struct listeners *listeners, const struct address *address, m
 	char name[ADDRESS_MAX_TEXT];
 
 	(void)address_format(address, name);
-	return address->scheme == ADDRESS_UNIX ? open_unix(listeners, address->host, name, mode) :
-						 open_tcp(listeners, address, name);
+	return address->scheme == ADDRESS_UNIX ? open_unix(listeners, address->host, name, mode)
+					       : open_tcp(listeners, address, name);
 }
 
 /* ---- accepting ---- */
 
 /* Who is it, for the log. */
-static void describe_peer(int fd, const struct sockaddr_storage *from, socklen_t len, char *peer, size_t size)
+static void describe_peer(int fd, const struct sockaddr_storage *from, socklen_t len, char *peer,
+			  size_t size)
 {
 	struct ucred who;
 	socklen_t who_len = sizeof(who);
@@ -368,15 +396,17 @@ static void describe_peer(int fd, const struct sockaddr_storage *from, socklen_t
 
 	if (from->ss_family != AF_INET && from->ss_family != AF_INET6) {
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len) == 0) {
-			(void)snprintf(peer, size, "unix pid %d uid %u", (int)who.pid, (unsigned)who.uid);
+			(void)snprintf(peer, size, "unix pid %d uid %u", (int)who.pid,
+				       (unsigned)who.uid);
 		} else {
 			(void)snprintf(peer, size, "unix");
 		}
 		return;
 	}
-	(void)getnameinfo((const struct sockaddr *)from, len, host, sizeof(host), port, sizeof(port),
-			  NI_NUMERICHOST | NI_NUMERICSERV);
-	(void)snprintf(peer, size, from->ss_family == AF_INET6 ? "tcp [%s]:%s" : "tcp %s:%s", host, port);
+	(void)getnameinfo((const struct sockaddr *)from, len, host, sizeof(host), port,
+			  sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+	(void)snprintf(peer, size, from->ss_family == AF_INET6 ? "tcp [%s]:%s" : "tcp %s:%s", host,
+		       port);
 }
 
 /* Answers at once, and finds out when the other side's machine is gone. */
@@ -453,8 +483,8 @@ static bool accept_one(struct listeners *listeners, int listen_fd)
 	case ECONNABORTED:
 		return true;
 	default:
-		log_peer(listeners->log, LOG_KIND_ACCEPT, clock_monotonic_ns(), LOG_ERR, "accept", "can't accept a connection: %s",
-			 strerror(errno));
+		log_peer(listeners->log, LOG_KIND_ACCEPT, clock_monotonic_ns(), LOG_ERR, "accept",
+			 "can't accept a connection: %s", strerror(errno));
 		if (!refuse_one(listeners, listen_fd)) {
 			pause_all(listeners);
 		}
@@ -481,7 +511,8 @@ int listeners_start(struct listeners *listeners, struct event_base *base)
 	for (size_t i = 0; i < listeners->n; i++) {
 		struct listener *listener = &listeners->all[i];
 
-		listener->event = event_new(base, listener->fd, EV_READ | EV_PERSIST, on_connection, listeners);
+		listener->event = event_new(base, listener->fd, EV_READ | EV_PERSIST, on_connection,
+					    listeners);
 		if (listener->event == NULL || event_add(listener->event, NULL) != 0) {
 			return -ENOMEM;
 		}

@@ -44,7 +44,8 @@ struct listeners {
 };
 
 /* `accepted` is called from the loop once listeners_start was. 0 or a negative errno. */
-int listeners_init(struct listeners *listeners, struct log *log, void (*accepted)(void *ctx, int fd, const char *peer), void *ctx);
+int listeners_init(struct listeners *listeners, struct log *log,
+		   void (*accepted)(void *ctx, int fd, const char *peer), void *ctx);
 /* Closes all, removes our socket files. Accepts what was zeroed and never initialised. */
 void listeners_deinit(struct listeners *listeners);
 

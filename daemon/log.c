@@ -14,8 +14,11 @@
 #define LOG_MAX_TEXT 1024u
 
 static const char *const kind_names[LOG_KIND_MAX] = {
-	[LOG_KIND_PROTOCOL] = "broken protocol", [LOG_KIND_TIMEOUT] = "timeout", [LOG_KIND_REFUSED] = "refused",
-	[LOG_KIND_CONTROL] = "control",		 [LOG_KIND_ACCEPT] = "accept",
+	[LOG_KIND_PROTOCOL] = "broken protocol",
+	[LOG_KIND_TIMEOUT] = "timeout",
+	[LOG_KIND_REFUSED] = "refused",
+	[LOG_KIND_CONTROL] = "control",
+	[LOG_KIND_ACCEPT] = "accept",
 };
 
 /* systemd says in JOURNAL_STREAM which file standard error was; it may have been redirected since. */
@@ -29,7 +32,8 @@ static bool stderr_is_journal(void)
 	if (stream == NULL || sscanf(stream, "%llu:%llu%c", &device, &inode, &end) != 2) {
 		return false;
 	}
-	return fstat(STDERR_FILENO, &stat) == 0 && stat.st_dev == (dev_t)device && stat.st_ino == (ino_t)inode;
+	return fstat(STDERR_FILENO, &stat) == 0 && stat.st_dev == (dev_t)device &&
+	       stat.st_ino == (ino_t)inode;
 }
 
 void log_init(struct log *log)
@@ -60,13 +64,15 @@ static void log_write(struct log *log, int priority, const char *peer, char *tex
 	make_printable(text);
 	if (log->journal) {
 		if (peer != NULL) {
-			(void)sd_journal_send("MESSAGE=%s: %s", peer, text, "PRIORITY=%i", priority, "RATIOND_PEER=%s", peer, NULL);
+			(void)sd_journal_send("MESSAGE=%s: %s", peer, text, "PRIORITY=%i", priority,
+					      "RATIOND_PEER=%s", peer, NULL);
 		} else {
 			(void)sd_journal_send("MESSAGE=%s", text, "PRIORITY=%i", priority, NULL);
 		}
 		return;
 	}
-	len = snprintf(line, sizeof(line), "rationd: %s%s%s\n", peer != NULL ? peer : "", peer != NULL ? ": " : "", text);
+	len = snprintf(line, sizeof(line), "rationd: %s%s%s\n", peer != NULL ? peer : "",
+		       peer != NULL ? ": " : "", text);
 	/* One write, so that lines of several threads do not mix; nothing can be done if it fails: ignoring. */
 	(void)!write(STDERR_FILENO, line, len < (int)sizeof(line) ? (size_t)len : sizeof(line) - 1);
 }
@@ -88,11 +94,13 @@ void log_line(struct log *log, int priority, const char *format, ...)
 static void tell_suppressed(struct log *log, enum log_kind kind, uint64_t suppressed)
 {
 	if (suppressed > 0) {
-		log_line(log, LOG_WARNING, "suppressed %" PRIu64 " more lines about peers (%s)", suppressed, kind_names[kind]);
+		log_line(log, LOG_WARNING, "suppressed %" PRIu64 " more lines about peers (%s)",
+			 suppressed, kind_names[kind]);
 	}
 }
 
-void log_peer(struct log *log, enum log_kind kind, int64_t now_ns, int priority, const char *peer, const char *format, ...)
+void log_peer(struct log *log, enum log_kind kind, int64_t now_ns, int priority, const char *peer,
+	      const char *format, ...)
 {
 	struct limiter *limiter = &log->limiters[kind];
 	char text[LOG_MAX_TEXT];
@@ -123,7 +131,8 @@ void log_suppressed(struct log *log, int64_t now_ns, bool all)
 		uint64_t suppressed;
 
 		(void)pthread_mutex_lock(&log->lock);
-		suppressed = limiter_collect(&log->limiters[kind], now_ns, all ? 0 : LOG_PEER_INTERVAL_NS);
+		suppressed = limiter_collect(&log->limiters[kind], now_ns,
+					     all ? 0 : LOG_PEER_INTERVAL_NS);
 		(void)pthread_mutex_unlock(&log->lock);
 		tell_suppressed(log, (enum log_kind)kind, suppressed);
 	}

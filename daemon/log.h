@@ -35,17 +35,21 @@ struct log {
 	struct limiter limiters[LOG_KIND_MAX];
 };
 
-#define LOG_INIT { .lock = PTHREAD_MUTEX_INITIALIZER, .max_priority = LOG_INFO }
+#define LOG_INIT                                                            \
+	{                                                                   \
+		.lock = PTHREAD_MUTEX_INITIALIZER, .max_priority = LOG_INFO \
+	}
 
 /* Finds out where to. */
 void log_init(struct log *log);
 void log_deinit(struct log *log);
 
-void log_line(struct log *log, int priority, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void log_line(struct log *log, int priority, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* `peer` says who provoked it ("unix pid 12 uid 0"). now_ns: monotonic. */
-void log_peer(struct log *log, enum log_kind kind, int64_t now_ns, int priority, const char *peer, const char *format, ...)
-	__attribute__((format(printf, 6, 7)));
+void log_peer(struct log *log, enum log_kind kind, int64_t now_ns, int priority, const char *peer,
+	      const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* Tell what was suppressed and is over. Call it every second or so; `all`: also what is not over yet (at the end). */
 void log_suppressed(struct log *log, int64_t now_ns, bool all);

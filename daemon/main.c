@@ -53,7 +53,9 @@ static int print(const struct config *config)
 
 static int with_config(const struct args *args)
 {
-	const struct config_source source = { .file = args->config, .flags = args->flags, .n_flags = args->n_flags };
+	const struct config_source source = { .file = args->config,
+					      .flags = args->flags,
+					      .n_flags = args->n_flags };
 	struct config_report report = { .error = report_to_stderr };
 	struct config *config = NULL;
 	int r = config_load(&source, &report, &config);
@@ -63,7 +65,8 @@ static int with_config(const struct args *args)
 		return EXIT_FAILURE;
 	}
 	if (r > 0) {
-		(void)fprintf(stderr, "rationd: the configuration has %zu error%s\n", report.n_errors, report.n_errors == 1 ? "" : "s");
+		(void)fprintf(stderr, "rationd: the configuration has %zu error%s\n",
+			      report.n_errors, report.n_errors == 1 ? "" : "s");
 		notify_failed(EINVAL, "The configuration has errors: see the log.");
 		return EX_CONFIG;
 	}

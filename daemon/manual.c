@@ -45,7 +45,8 @@ static void put_sentences(FILE *file, const char *text)
 
 static void put_title(FILE *file, const char *name, int section, const char *about)
 {
-	(void)fprintf(file, ".TH %s %d \"\" \"rationd %s\" \"rationd\"\n.SH NAME\n", name, section, RATION_VERSION);
+	(void)fprintf(file, ".TH %s %d \"\" \"rationd %s\" \"rationd\"\n.SH NAME\n", name, section,
+		      RATION_VERSION);
 	put_text(file, name);
 	(void)fputs(" \\- ", file);
 	put_text(file, about);
@@ -72,38 +73,51 @@ static void put_paragraph(FILE *file, const char *text)
 
 void manual_daemon(FILE *file)
 {
-	put_title(file, "rationd", 8, "counts what clients report over sockets, and answers how much");
+	put_title(file, "rationd", 8,
+		  "counts what clients report over sockets, and answers how much");
 	(void)fputs(".SH SYNOPSIS\n\\fBrationd\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n", file);
-	put_sentences(file, "rationd takes counter increments from programs over its sockets, keeps exact totals for every node of the "
-			    "hierarchy that their paths make, and answers how much was counted. Programs talk to it with libration, people with "
-			    "rationctl(1).");
-	put_paragraph(file, "It stays in the foreground, tells a service manager when it is ready (see sd_notify(3)), and accepts sockets that "
-			    "one has passed to it (see systemd.socket(5)). Its log goes to the journal when standard error is connected to it, "
-			    "and to standard error otherwise.");
+	put_sentences(
+		file,
+		"rationd takes counter increments from programs over its sockets, keeps exact totals for every node of the "
+		"hierarchy that their paths make, and answers how much was counted. Programs talk to it with libration, people with "
+		"rationctl(1).");
+	put_paragraph(
+		file,
+		"It stays in the foreground, tells a service manager when it is ready (see sd_notify(3)), and accepts sockets that "
+		"one has passed to it (see systemd.socket(5)). Its log goes to the journal when standard error is connected to it, "
+		"and to standard error otherwise.");
 	(void)fputs(".SH OPTIONS\n", file);
 	for (size_t i = 0; i < args_n_options; i++) {
 		put_option(file, args_options[i].name, args_options[i].value, args_options[i].help);
 	}
 	for (size_t i = 0; i < config_n_keys; i++) {
 		if (config_keys[i].flag != NULL) {
-			put_option(file, config_keys[i].name, config_keys[i].flag, config_keys[i].help);
+			put_option(file, config_keys[i].name, config_keys[i].flag,
+				   config_keys[i].help);
 		}
 	}
 	(void)fputs(".SH SIGNALS\n.TP\nSIGTERM, SIGINT\n", file);
-	put_sentences(file, "Stop. No more connections are accepted, what the sockets hold is answered (for stop_timeout at most), all is folded "
-			    "into the totals, and the exit status is 0. Everything that was acknowledged has been counted.");
+	put_sentences(
+		file,
+		"Stop. No more connections are accepted, what the sockets hold is answered (for stop_timeout at most), all is folded "
+		"into the totals, and the exit status is 0. Everything that was acknowledged has been counted.");
 	(void)fputs(".TP\nSIGHUP\n", file);
-	put_sentences(file, "Read the configuration again, all or nothing. An error in it is logged, and what ran before goes on. Keys that can't "
-			    "change while the daemon runs are named in the log.");
-	(void)fputs(".SH EXIT STATUS\n.TP\n0\nStopped by a signal.\n.TP\n1\nCan\\(aqt start or go on; the log says why.\n"
-		    ".TP\n64\nWrong usage.\n.TP\n78\nThe configuration has errors.\n.SH FILES\n.TP\n",
-		    file);
+	put_sentences(
+		file,
+		"Read the configuration again, all or nothing. An error in it is logged, and what ran before goes on. Keys that can't "
+		"change while the daemon runs are named in the log.");
+	(void)fputs(
+		".SH EXIT STATUS\n.TP\n0\nStopped by a signal.\n.TP\n1\nCan\\(aqt start or go on; the log says why.\n"
+		".TP\n64\nWrong usage.\n.TP\n78\nThe configuration has errors.\n.SH FILES\n.TP\n",
+		file);
 	put_text(file, CONFIG_DEFAULT_FILE ", " CONFIG_DEFAULT_FILE ".d/*.conf");
-	(void)fputs("\nThe configuration; see \\fBrationd.conf\\fR(5).\nNeither need exist.\n.TP\n", file);
-	put_text(file, ADDRESS_DEFAULT + strlen("unix:"));
-	(void)fputs("\nThe socket, where nothing else was said.\nBeside it is a lock file of the same name and .lock.\n"
-		    ".SH SEE ALSO\n\\fBrationd.conf\\fR(5), \\fBrationctl\\fR(1)\n",
+	(void)fputs("\nThe configuration; see \\fBrationd.conf\\fR(5).\nNeither need exist.\n.TP\n",
 		    file);
+	put_text(file, ADDRESS_DEFAULT + strlen("unix:"));
+	(void)fputs(
+		"\nThe socket, where nothing else was said.\nBeside it is a lock file of the same name and .lock.\n"
+		".SH SEE ALSO\n\\fBrationd.conf\\fR(5), \\fBrationctl\\fR(1)\n",
+		file);
 }
 
 static void put_default(FILE *file, const struct config_key *key)
@@ -169,24 +183,35 @@ void manual_config(FILE *file)
 	(void)fputs("\n.br\n", file);
 	put_text(file, CONFIG_DEFAULT_FILE ".d/*.conf");
 	(void)fputs("\n.SH DESCRIPTION\n", file);
-	put_sentences(file, "The file is read first, then those in the folder in the order of their names; a later one wins over what an earlier one "
-			    "said of the same key, and flags of rationd(8) win over all. None of them need exist.");
-	put_paragraph(file, "A line is a [SECTION], a KEY = VALUE, a comment that begins with # or ;, or empty. What follows a blank and a "
-			    "semicolon is a comment too. A line has at most 198 bytes.");
-	put_paragraph(file, "Any error (an unknown section or key, a value that is not allowed, a key that is set twice in one file) is told with its "
-			    "file and line, and keeps the daemon from starting, or from taking over anything of the new configuration. "
-			    "rationd --check-config tells all errors there are.");
-	put_paragraph(file, "A COUNT is a whole number and may end in k, M or G (thousands) or Ki, Mi or Gi (1024). BYTES are the same. "
-			    "A DURATION is a whole number and one of ns, us, ms, s, m, h and d, without a blank between them.");
+	put_sentences(
+		file,
+		"The file is read first, then those in the folder in the order of their names; a later one wins over what an earlier one "
+		"said of the same key, and flags of rationd(8) win over all. None of them need exist.");
+	put_paragraph(
+		file,
+		"A line is a [SECTION], a KEY = VALUE, a comment that begins with # or ;, or empty. What follows a blank and a "
+		"semicolon is a comment too. A line has at most 198 bytes.");
+	put_paragraph(
+		file,
+		"Any error (an unknown section or key, a value that is not allowed, a key that is set twice in one file) is told with its "
+		"file and line, and keeps the daemon from starting, or from taking over anything of the new configuration. "
+		"rationd --check-config tells all errors there are.");
+	put_paragraph(
+		file,
+		"A COUNT is a whole number and may end in k, M or G (thousands) or Ki, Mi or Gi (1024). BYTES are the same. "
+		"A DURATION is a whole number and one of ns, us, ms, s, m, h and d, without a blank between them.");
 	(void)fputs(".SH [daemon]\n", file);
 	put_keys(file, CONFIG_DAEMON);
 	(void)fputs(".SH [metric NAME]\n", file);
-	put_sentences(file, "What the metric NAME may do; the name is the first segment of a path. A metric that is not declared is a counter "
-			    "without a ceiling of its own. Clients can declare metrics too; a reload leaves those alone that the files say nothing "
-			    "new about.");
+	put_sentences(
+		file,
+		"What the metric NAME may do; the name is the first segment of a path. A metric that is not declared is a counter "
+		"without a ceiling of its own. Clients can declare metrics too; a reload leaves those alone that the files say nothing "
+		"new about.");
 	put_keys(file, CONFIG_METRIC);
-	(void)fputs(".SH EXAMPLE\n.nf\n[daemon]\nlisten = unix:/run/rationd/rationd.sock\nlisten = tcp:localhost:7311\n"
-		    "max_counters = 2M\n\n[metric sessions]\nkind = gauge\n\n[metric requests]\nmax_counters = 100k\noverflow = yes\n.fi\n"
-		    ".SH SEE ALSO\n\\fBrationd\\fR(8), \\fBrationctl\\fR(1)\n",
-		    file);
+	(void)fputs(
+		".SH EXAMPLE\n.nf\n[daemon]\nlisten = unix:/run/rationd/rationd.sock\nlisten = tcp:localhost:7311\n"
+		"max_counters = 2M\n\n[metric sessions]\nkind = gauge\n\n[metric requests]\nmax_counters = 100k\noverflow = yes\n.fi\n"
+		".SH SEE ALSO\n\\fBrationd\\fR(8), \\fBrationctl\\fR(1)\n",
+		file);
 }

@@ -64,7 +64,9 @@ static int write_stage(struct output *output, struct output_stage *stage, int fd
 			continue;
 		}
 		if (n < 0) {
-			return errno == EAGAIN ? add_pending(output, stage->bytes + sent, len - sent) : -errno;
+			return errno == EAGAIN
+				       ? add_pending(output, stage->bytes + sent, len - sent)
+				       : -errno;
 		}
 		*written += (size_t)n;
 		sent += (size_t)n;
@@ -88,7 +90,8 @@ int output_flush(struct output *output, struct output_stage *stage, int fd, size
 	return write_stage(output, stage, fd, written);
 }
 
-int output_add(struct output *output, struct output_stage *stage, int fd, const uint8_t *bytes, size_t len, size_t *written)
+int output_add(struct output *output, struct output_stage *stage, int fd, const uint8_t *bytes,
+	       size_t len, size_t *written)
 {
 	int r;
 

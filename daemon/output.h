@@ -30,7 +30,8 @@ size_t output_pending(const struct output *output);
  * Add to what is to be sent, in order; `stage` is NULL outside the connection's own round. A full stage is written to `fd`.
  * *written grows by what the socket took. 0, or the negative errno of a lost connection.
  */
-int output_add(struct output *output, struct output_stage *stage, int fd, const uint8_t *bytes, size_t len, size_t *written);
+int output_add(struct output *output, struct output_stage *stage, int fd, const uint8_t *bytes,
+	       size_t len, size_t *written);
 
 /* Write as much as the socket takes, stage last. */
 int output_flush(struct output *output, struct output_stage *stage, int fd, size_t *written);

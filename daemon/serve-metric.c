@@ -12,7 +12,8 @@
 
 #define METRIC_MAX_EXPIRE_MS (UINT64_C(3660) * 24 * 3600 * 1000) /* as in the configuration */
 
-static void answer(struct connection *connection, uint64_t id, struct text name, const struct engine_metric *metric)
+static void answer(struct connection *connection, uint64_t id, struct text name,
+		   const struct engine_metric *metric)
 {
 	const struct reply reply = {
 		.id = id,
@@ -34,7 +35,8 @@ static void refuse(struct connection *connection, uint64_t id, int r, struct tex
 	if (r == ENGINE_E_PATH) {
 		enum path_error fault = path_check_segment(name.at, name.len, NULL);
 
-		serve_error(connection, id, CODE_INVALID_ARGUMENT, "the name of a metric is one segment of a path: %s",
+		serve_error(connection, id, CODE_INVALID_ARGUMENT,
+			    "the name of a metric is one segment of a path: %s",
 			    fault == PATH_E_TOO_DEEP ? "it has no '/'" : path_error_text(fault));
 	} else if (r == ENGINE_E_NOT_FOUND) {
 		serve_error(connection, id, CODE_NOT_FOUND, "there is no such metric");
@@ -56,11 +58,12 @@ void serve_metric_set(struct connection *connection, const struct request *reque
 	int r;
 
 	if (!kind_known(set->kind)) {
-		serve_error(connection, request->id, CODE_INVALID_ARGUMENT, "kind %d does not exist; 0 is counter, 1 gauge",
-			    (int)set->kind);
+		serve_error(connection, request->id, CODE_INVALID_ARGUMENT,
+			    "kind %d does not exist; 0 is counter, 1 gauge", (int)set->kind);
 		return;
 	}
-	if (set->expire_after_ms > METRIC_MAX_EXPIRE_MS || (set->expire_after_ms > 0 && set->expire_after_ms < 1000)) {
+	if (set->expire_after_ms > METRIC_MAX_EXPIRE_MS ||
+	    (set->expire_after_ms > 0 && set->expire_after_ms < 1000)) {
 		serve_error(connection, request->id, CODE_INVALID_ARGUMENT,
 			    "expire_after is out of range; allowed is 1s to 3660d, or 0 for never");
 		return;
@@ -70,8 +73,8 @@ void serve_metric_set(struct connection *connection, const struct request *reque
 		refuse(connection, request->id, r, set->name);
 		return;
 	}
-	log_peer(&daemon->log, LOG_KIND_CONTROL, clock_monotonic_ns(), LOG_INFO, connection->peer, "declared metric %.*s",
-		 (int)set->name.len, set->name.at);
+	log_peer(&daemon->log, LOG_KIND_CONTROL, clock_monotonic_ns(), LOG_INFO, connection->peer,
+		 "declared metric %.*s", (int)set->name.len, set->name.at);
 	answer(connection, request->id, set->name, &metric);
 }
 

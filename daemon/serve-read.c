@@ -33,12 +33,15 @@ static enum engine_consistency engine_consistency_of(enum consistency consistenc
 	return ENGINE_FRESH;
 }
 
-static bool check_consistency(struct connection *connection, uint64_t id, enum consistency consistency)
+static bool check_consistency(struct connection *connection, uint64_t id,
+			      enum consistency consistency)
 {
 	if (consistency_known(consistency)) {
 		return true;
 	}
-	serve_error(connection, id, CODE_INVALID_ARGUMENT, "consistency %d does not exist; 0 is fresh, 1 cached, 2 exact", (int)consistency);
+	serve_error(connection, id, CODE_INVALID_ARGUMENT,
+		    "consistency %d does not exist; 0 is fresh, 1 cached, 2 exact",
+		    (int)consistency);
 	return false;
 }
 
@@ -46,7 +49,8 @@ static struct view refresh(struct connection *connection, enum consistency consi
 {
 	struct engine_view view;
 
-	engine_refresh(connection->worker->daemon->engine, engine_consistency_of(consistency), clock_wall_ns(), &view);
+	engine_refresh(connection->worker->daemon->engine, engine_consistency_of(consistency),
+		       clock_wall_ns(), &view);
 	return (struct view){
 		.present = true,
 		.error_bound = (uint64_t)view.error_bound,
@@ -99,7 +103,8 @@ void serve_get(struct connection *connection, const struct request *request)
 	}
 	values = arena_alloc(&connection->worker->out, get->n_paths * sizeof(*values));
 	if (values == NULL) {
-		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED, "the daemon is out of memory");
+		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED,
+			    "the daemon is out of memory");
 		return;
 	}
 	reply.values.view = refresh(connection, get->consistency);
@@ -167,7 +172,9 @@ static size_t next_page_size(const struct page_draft *draft)
 {
 	size_t n = draft->n > 0 ? WALK_PAGE_BYTES / (draft->bytes / draft->n) : WALK_MIN_ENTRIES;
 
-	return n < WALK_MIN_ENTRIES ? WALK_MIN_ENTRIES : n > WALK_MAX_ENTRIES ? WALK_MAX_ENTRIES : n;
+	return n < WALK_MIN_ENTRIES   ? WALK_MIN_ENTRIES
+	       : n > WALK_MAX_ENTRIES ? WALK_MAX_ENTRIES
+				      : n;
 }
 
 /* One page of one walk; true if it was the last. */
@@ -182,15 +189,18 @@ static bool send_page(struct connection *connection, struct walk_job *job)
 
 	draft.entries = arena_alloc(&worker->out, limit * sizeof(*draft.entries));
 	if (draft.entries == NULL) {
-		serve_error(connection, job->id, CODE_RESOURCE_EXHAUSTED, "the daemon is out of memory");
+		serve_error(connection, job->id, CODE_RESOURCE_EXHAUSTED,
+			    "the daemon is out of memory");
 		return true;
 	}
-	r = engine_walk(worker->daemon->engine, job->root, job->root_len, job->depth, limit, &job->cursor, add_entry, &draft, &done);
+	r = engine_walk(worker->daemon->engine, job->root, job->root_len, job->depth, limit,
+			&job->cursor, add_entry, &draft, &done);
 	if (r != 0 || draft.no_memory) {
 		struct text root = { .at = job->root, .len = job->root_len };
 
 		r = r != 0 ? r : -ENOMEM;
-		serve_error(connection, job->id, serve_engine_code(r), "%s", serve_engine_text(r, root));
+		serve_error(connection, job->id, serve_engine_code(r), "%s",
+			    serve_engine_text(r, root));
 		return true;
 	}
 	job->left -= draft.n;
@@ -200,7 +210,8 @@ static bool send_page(struct connection *connection, struct walk_job *job)
 	reply.page.n_entries = draft.n;
 	reply.page.last = done || job->left == 0;
 	if (reply.page.last && !done) {
-		reply.page.cursor = (struct text){ .at = (const char *)job->cursor.bytes, .len = job->cursor.len };
+		reply.page.cursor = (struct text){ .at = (const char *)job->cursor.bytes,
+						   .len = job->cursor.len };
 	}
 	connection_reply(connection, &reply);
 	return reply.page.last;
@@ -247,9 +258,10 @@ void serve_walk(struct connection *connection, const struct request *request)
 		return;
 	}
 	if (connection->n_walks >= (uint64_t)connection->worker->settings.max_walks) {
-		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED,
-			    "%u walks are under way on this connection, and no more are allowed; wait for one to end",
-			    connection->n_walks);
+		serve_error(
+			connection, request->id, CODE_RESOURCE_EXHAUSTED,
+			"%u walks are under way on this connection, and no more are allowed; wait for one to end",
+			connection->n_walks);
 		return;
 	}
 	if (walk->cursor.len > ENGINE_CURSOR_MAX) {
@@ -259,7 +271,8 @@ void serve_walk(struct connection *connection, const struct request *request)
 	}
 	job = job_new(request);
 	if (job == NULL) {
-		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED, "the daemon is out of memory");
+		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED,
+			    "the daemon is out of memory");
 		return;
 	}
 	job->view = refresh(connection, walk->consistency);

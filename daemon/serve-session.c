@@ -3,11 +3,11 @@
  */
 #include "daemon/serve.h"
 
+#include "daemon/clock.h"
 #include "daemon/connection.h"
 #include "daemon/daemon.h"
 #include "daemon/session.h"
 #include "daemon/worker.h"
-#include "daemon/clock.h"
 #include "lib/engine/engine.h"
 
 #include <inttypes.h>
@@ -85,15 +85,16 @@ static void take_over(struct connection *connection, struct session *session)
 	}
 }
 
-static int open_session(struct connection *connection, const struct request *request, unsigned *ret_worker)
+static int open_session(struct connection *connection, const struct request *request,
+			unsigned *ret_worker)
 {
 	const struct hello *hello = &request->hello;
 	struct worker *worker = connection->worker;
 	int64_t lifetime_ns = (int64_t)hello->lifetime_ms * 1000000;
 	struct session *session;
 	bool resumed;
-	int r = directory_claim(&worker->daemon->directory, (const uint8_t *)hello->session.at, worker->index,
-				connection->settled, &session, ret_worker);
+	int r = directory_claim(&worker->daemon->directory, (const uint8_t *)hello->session.at,
+				worker->index, connection->settled, &session, ret_worker);
 
 	if (r == DIRECTORY_E_ELSEWHERE && worker->stopping) {
 		connection_end(connection, CODE_UNAVAILABLE, "the daemon is stopping");
@@ -103,10 +104,12 @@ static int open_session(struct connection *connection, const struct request *req
 		return SERVE_E_MOVE;
 	}
 	if (r != 0) {
-		const char *text = r < 0 ? "the daemon is out of memory" : "the daemon has as many sessions as it may have (max_sessions)";
+		const char *text =
+			r < 0 ? "the daemon is out of memory"
+			      : "the daemon has as many sessions as it may have (max_sessions)";
 
-		log_peer(&worker->daemon->log, LOG_KIND_REFUSED, clock_monotonic_ns(), LOG_WARNING, connection->peer,
-			 "no session: %s", text);
+		log_peer(&worker->daemon->log, LOG_KIND_REFUSED, clock_monotonic_ns(), LOG_WARNING,
+			 connection->peer, "no session: %s", text);
 		connection_end(connection, CODE_RESOURCE_EXHAUSTED, "%s", text);
 		return SERVE_OK;
 	}
@@ -126,7 +129,8 @@ int serve_hello(struct connection *connection, const struct request *request, un
 	const char *fault_text = hello_fault(&request->hello);
 
 	if (connection->state != CONNECTION_NEW) {
-		serve_error(connection, request->id, CODE_FAILED_PRECONDITION, "Hello was said before on this connection");
+		serve_error(connection, request->id, CODE_FAILED_PRECONDITION,
+			    "Hello was said before on this connection");
 		return SERVE_OK;
 	}
 	if (fault_text != NULL) {
@@ -146,13 +150,15 @@ static bool check_session(struct connection *connection, uint64_t id)
 	if (connection->session != NULL) {
 		return true;
 	}
-	serve_error(connection, id, CODE_FAILED_PRECONDITION, "this connection has no session; say Hello with one");
+	serve_error(connection, id, CODE_FAILED_PRECONDITION,
+		    "this connection has no session; say Hello with one");
 	return false;
 }
 
 /* ---- Intern ---- */
 
-static void intern_all(struct connection *connection, const struct intern *intern, struct serve_errors *errors)
+static void intern_all(struct connection *connection, const struct intern *intern,
+		       struct serve_errors *errors)
 {
 	struct engine *engine = connection->worker->daemon->engine;
 	int64_t now = clock_wall_ns();
@@ -164,7 +170,8 @@ static void intern_all(struct connection *connection, const struct intern *inter
 
 		if (r != 0) {
 			ref.id = SESSION_NO_ID;
-			serve_errors_add(connection, errors, i, serve_engine_code(r), serve_engine_text(r, path));
+			serve_errors_add(connection, errors, i, serve_engine_code(r),
+					 serve_engine_text(r, path));
 		}
 		session_bind(connection->session, intern->first_handle + (uint32_t)i, ref);
 	}
@@ -178,24 +185,28 @@ void serve_intern(struct connection *connection, const struct request *request)
 	struct reply reply = { .id = request->id, .type = REPLY_INTERNED };
 	int r;
 
-	if (!check_session(connection, request->id) || !serve_check_items(connection, request->id, intern->n_paths, "paths")) {
+	if (!check_session(connection, request->id) ||
+	    !serve_check_items(connection, request->id, intern->n_paths, "paths")) {
 		return;
 	}
-	r = session_reserve(connection->session, &worker->daemon->directory, (uint64_t)intern->first_handle + intern->n_paths,
+	r = session_reserve(connection->session, &worker->daemon->directory,
+			    (uint64_t)intern->first_handle + intern->n_paths,
 			    (uint64_t)worker->settings.max_handles);
 	switch (r) {
 	case 0:
 		break;
 	case SESSION_E_HANDLE:
-		serve_error(connection, request->id, CODE_OUT_OF_RANGE, "a handle must be below %" PRIi64,
-			    worker->settings.max_handles);
+		serve_error(connection, request->id, CODE_OUT_OF_RANGE,
+			    "a handle must be below %" PRIi64, worker->settings.max_handles);
 		return;
 	case SESSION_E_FULL:
-		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED,
-			    "all sessions together have as many handles as they may have (max_handles_total)");
+		serve_error(
+			connection, request->id, CODE_RESOURCE_EXHAUSTED,
+			"all sessions together have as many handles as they may have (max_handles_total)");
 		return;
 	default:
-		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED, "the daemon is out of memory");
+		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED,
+			    "the daemon is out of memory");
 		return;
 	}
 	intern_all(connection, intern, &errors);
@@ -222,18 +233,21 @@ static void add_failed(void *ctx, size_t index, int error)
 {
 	struct adding *adding = ctx;
 
-	serve_errors_add(adding->connection, adding->errors, adding->first + index, serve_engine_code(error),
+	serve_errors_add(adding->connection, adding->errors, adding->first + index,
+			 serve_engine_code(error),
 			 serve_engine_text(error, (struct text){ .at = "" }));
 }
 
 static void add_group(struct adding *adding)
 {
-	(void)engine_add_many(adding->connection->worker->engine, adding->items, adding->n, add_failed, adding);
+	(void)engine_add_many(adding->connection->worker->engine, adding->items, adding->n,
+			      add_failed, adding);
 	adding->first += adding->n;
 	adding->n = 0;
 }
 
-static void add_all(struct connection *connection, const struct add *add, struct serve_errors *errors)
+static void add_all(struct connection *connection, const struct add *add,
+		    struct serve_errors *errors)
 {
 	const struct session *session = connection->session;
 	struct engine_worker *engine = connection->worker->engine;
@@ -248,7 +262,8 @@ static void add_all(struct connection *connection, const struct add *add, struct
 
 		if (__builtin_expect(!session_look_up(session, add->handles[i], &item->ref), 0)) {
 			add_group(&adding);
-			serve_errors_add(connection, errors, adding.first++, CODE_NOT_FOUND, "there is no counter behind this handle");
+			serve_errors_add(connection, errors, adding.first++, CODE_NOT_FOUND,
+					 "there is no counter behind this handle");
 			continue;
 		}
 		item->n = add->deltas[i];
@@ -267,7 +282,8 @@ static bool check_batch(struct connection *connection, const struct request *req
 	const struct add *add = &request->add;
 
 	if (add->n_handles != add->n_deltas) {
-		serve_error(connection, request->id, CODE_INVALID_ARGUMENT, "%zu handles and %zu deltas; there must be as many of both",
+		serve_error(connection, request->id, CODE_INVALID_ARGUMENT,
+			    "%zu handles and %zu deltas; there must be as many of both",
 			    add->n_handles, add->n_deltas);
 		return false;
 	}
@@ -275,7 +291,8 @@ static bool check_batch(struct connection *connection, const struct request *req
 		return false;
 	}
 	if (session_check_batch(session, add->batch) == SESSION_E_GAP) {
-		serve_error(connection, request->id, CODE_FAILED_PRECONDITION, "batch %" PRIu64 " came where batch %" PRIu64 " was expected",
+		serve_error(connection, request->id, CODE_FAILED_PRECONDITION,
+			    "batch %" PRIu64 " came where batch %" PRIu64 " was expected",
 			    add->batch, session->last_batch + 1);
 		return false;
 	}
@@ -285,7 +302,9 @@ static bool check_batch(struct connection *connection, const struct request *req
 void serve_add(struct connection *connection, const struct request *request)
 {
 	struct stats *stats = &connection->worker->stats;
-	struct reply reply = { .id = request->id, .type = REPLY_APPLIED, .applied = { .batch = request->add.batch } };
+	struct reply reply = { .id = request->id,
+			       .type = REPLY_APPLIED,
+			       .applied = { .batch = request->add.batch } };
 	struct serve_errors errors = { 0 };
 
 	if (!check_session(connection, request->id) || !check_batch(connection, request)) {

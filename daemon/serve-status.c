@@ -67,7 +67,8 @@ static int64_t get_connections(struct status_ctx *ctx)
 	int64_t n = 0;
 
 	for (unsigned i = 0; i < ctx->daemon->n_workers; i++) {
-		n += atomic_load_explicit(&ctx->daemon->workers[i].n_connections, memory_order_relaxed);
+		n += atomic_load_explicit(&ctx->daemon->workers[i].n_connections,
+					  memory_order_relaxed);
 	}
 	return n;
 }
@@ -119,7 +120,10 @@ static int64_t get_memory(struct status_ctx *ctx)
 /* "requests/acme (17), sizes (3)" */
 static const char *get_refused_prefixes(struct status_ctx *ctx)
 {
-	size_t size = ctx->engine.n_refused_prefixes * (sizeof(ctx->engine.refused_prefixes[0].prefix) + 32) + 1, len = 0;
+	size_t size = ctx->engine.n_refused_prefixes *
+			      (sizeof(ctx->engine.refused_prefixes[0].prefix) + 32) +
+		      1,
+	       len = 0;
 	char *text = arena_alloc(ctx->arena, size);
 
 	if (text == NULL) {
@@ -129,64 +133,83 @@ static const char *get_refused_prefixes(struct status_ctx *ctx)
 	for (size_t i = 0; i < ctx->engine.n_refused_prefixes; i++) {
 		const struct engine_refused *refused = &ctx->engine.refused_prefixes[i];
 
-		len += (size_t)snprintf(text + len, size - len, "%s%s (%" PRIu64 ")", i > 0 ? ", " : "", refused->prefix, refused->count);
+		len += (size_t)snprintf(text + len, size - len, "%s%s (%" PRIu64 ")",
+					i > 0 ? ", " : "", refused->prefix, refused->count);
 	}
 	return text;
 }
 
-#define STATUS_ENGINE_EACH(X)                                                                                                    \
-	X(counters, counters, "Counters there are; every node of a path is one.")                                                \
-	X(counters_max, counters_max, "Counters there can be.")                                                                  \
-	X(batch, batch, "Growth of a worker's part of a counter at which it is folded.")                                         \
-	X(counters_created, created, "Counters made since the start.")                                                           \
-	X(counters_removed, removed, "Counters removed since the start.")                                                        \
-	X(counters_expired, expired, "Counters of those removed that were idle for their metric's expire_after.")                \
-	X(paths_refused, refused, "New paths refused because a ceiling on counters was reached.")                                \
-	X(paths_overflowed, overflowed, "New paths that were counted under __other__ instead.")                                  \
-	X(folds, folds, "Parts of counters whose growth was folded into totals.")                                                \
-	X(flushes_run, flushes_run, "Flushes that folded everything.")                                                           \
-	X(flushes_shared, flushes_shared, "Flushes that were asked for and answered by one for another.")                        \
-	X(flushes_skipped, flushes_skipped, "Reads that needed no flush because little was pending.")                            \
-	X(pending_signals, pending_signals, "Times a worker told others how much it holds back.")                                \
-	X(pending_skipped, pending_skipped, "Times it did not, since a flush was due already.")                                  \
-	X(pending, pending, "Growth known to be held back, in magnitude.")                                                       \
-	X(pending_threshold, pending_threshold, "Growth held back at which a fresh read flushes.")                               \
-	X(adds_refused_negative, add_negative, "Negative adds to counters that only grow.")                                      \
-	X(adds_refused_overflow, add_overflow, "Adds that would have left the range of 64 bits.")                                \
+#define STATUS_ENGINE_EACH(X)                                                                      \
+	X(counters, counters, "Counters there are; every node of a path is one.")                  \
+	X(counters_max, counters_max, "Counters there can be.")                                    \
+	X(batch, batch, "Growth of a worker's part of a counter at which it is folded.")           \
+	X(counters_created, created, "Counters made since the start.")                             \
+	X(counters_removed, removed, "Counters removed since the start.")                          \
+	X(counters_expired, expired,                                                               \
+	  "Counters of those removed that were idle for their metric's expire_after.")             \
+	X(paths_refused, refused, "New paths refused because a ceiling on counters was reached.")  \
+	X(paths_overflowed, overflowed, "New paths that were counted under __other__ instead.")    \
+	X(folds, folds, "Parts of counters whose growth was folded into totals.")                  \
+	X(flushes_run, flushes_run, "Flushes that folded everything.")                             \
+	X(flushes_shared, flushes_shared,                                                          \
+	  "Flushes that were asked for and answered by one for another.")                          \
+	X(flushes_skipped, flushes_skipped,                                                        \
+	  "Reads that needed no flush because little was pending.")                                \
+	X(pending_signals, pending_signals, "Times a worker told others how much it holds back.")  \
+	X(pending_skipped, pending_skipped, "Times it did not, since a flush was due already.")    \
+	X(pending, pending, "Growth known to be held back, in magnitude.")                         \
+	X(pending_threshold, pending_threshold, "Growth held back at which a fresh read flushes.") \
+	X(adds_refused_negative, add_negative, "Negative adds to counters that only grow.")        \
+	X(adds_refused_overflow, add_overflow, "Adds that would have left the range of 64 bits.")  \
 	X(adds_refused_gone, add_gone, "Adds to counters that had been removed.")
 
-#define STATUS_ENGINE_GET(name_, member, help_)                                                                                  \
-	static int64_t get_engine_##name_(struct status_ctx *ctx)                                                                \
-	{                                                                                                                        \
-		return (int64_t)ctx->engine.member;                                                                              \
+#define STATUS_ENGINE_GET(name_, member, help_)                   \
+	static int64_t get_engine_##name_(struct status_ctx *ctx) \
+	{                                                         \
+		return (int64_t)ctx->engine.member;               \
 	}
 STATUS_ENGINE_EACH(STATUS_ENGINE_GET)
 
-#define STATUS_WORKER_GET(name_, help_)                                                                                          \
-	static int64_t get_worker_##name_(struct status_ctx *ctx)                                                                \
-	{                                                                                                                        \
-		return (int64_t)stats_read(&ctx->sum.name_);                                                                     \
+#define STATUS_WORKER_GET(name_, help_)                           \
+	static int64_t get_worker_##name_(struct status_ctx *ctx) \
+	{                                                         \
+		return (int64_t)stats_read(&ctx->sum.name_);      \
 	}
 STATS_EACH(STATUS_WORKER_GET)
 
-#define STATUS_ENGINE_ROW(name_, member, help_) { .name = #name_, .help = help_, .number = get_engine_##name_ },
-#define STATUS_WORKER_ROW(name_, help_) { .name = #name_, .help = help_, .number = get_worker_##name_ },
+#define STATUS_ENGINE_ROW(name_, member, help_) \
+	{ .name = #name_, .help = help_, .number = get_engine_##name_ },
+#define STATUS_WORKER_ROW(name_, help_) \
+	{ .name = #name_, .help = help_, .number = get_worker_##name_ },
 
 static const struct status_row rows[] = {
 	{ .name = "version", .help = "Version of the daemon.", .text = get_version },
-	{ .name = "state", .help = "What it is doing: starting, running, reloading, stopping.", .text = get_state },
+	{ .name = "state",
+	  .help = "What it is doing: starting, running, reloading, stopping.",
+	  .text = get_state },
 	{ .name = "uptime_seconds", .help = "Time since it started.", .number = get_uptime },
 	{ .name = "workers", .help = "Threads that serve connections.", .number = get_workers },
 	{ .name = "memory_bytes", .help = "Resident memory of the process.", .number = get_memory },
 	{ .name = "connections", .help = "Connections there are.", .number = get_connections },
-	{ .name = "connections_refused", .help = "Connections refused because there were max_connections.", .number = get_refused_connections },
-	{ .name = "sessions", .help = "Sessions there are, with or without a connection.", .number = get_sessions },
-	{ .name = "handles", .help = "Handles that all sessions have room for.", .number = get_handles },
-	{ .name = "reloads", .help = "Times the configuration was reloaded.", .number = get_reloads },
-	{ .name = "reloads_failed", .help = "Times it was not, for an error in it.", .number = get_reloads_failed },
-	STATS_EACH(STATUS_WORKER_ROW)
-	STATUS_ENGINE_EACH(STATUS_ENGINE_ROW)
-	{ .name = "refused_prefixes", .help = "Where new paths were refused most, and how often.", .text = get_refused_prefixes },
+	{ .name = "connections_refused",
+	  .help = "Connections refused because there were max_connections.",
+	  .number = get_refused_connections },
+	{ .name = "sessions",
+	  .help = "Sessions there are, with or without a connection.",
+	  .number = get_sessions },
+	{ .name = "handles",
+	  .help = "Handles that all sessions have room for.",
+	  .number = get_handles },
+	{ .name = "reloads",
+	  .help = "Times the configuration was reloaded.",
+	  .number = get_reloads },
+	{ .name = "reloads_failed",
+	  .help = "Times it was not, for an error in it.",
+	  .number = get_reloads_failed },
+	STATS_EACH(STATUS_WORKER_ROW) STATUS_ENGINE_EACH(STATUS_ENGINE_ROW){
+		.name = "refused_prefixes",
+		.help = "Where new paths were refused most, and how often.",
+		.text = get_refused_prefixes },
 };
 
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -225,7 +248,8 @@ void serve_status(struct connection *connection, const struct request *request)
 	struct reply reply = { .id = request->id, .type = REPLY_STATUS };
 
 	if (items == NULL || ctx == NULL) {
-		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED, "the daemon is out of memory");
+		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED,
+			    "the daemon is out of memory");
 		return;
 	}
 	memset(ctx, 0, sizeof(*ctx));

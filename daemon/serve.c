@@ -31,7 +31,8 @@ static void count_error(struct stats *stats, enum code code)
 	}
 }
 
-void serve_error(struct connection *connection, uint64_t id, enum code code, const char *format, ...)
+void serve_error(struct connection *connection, uint64_t id, enum code code, const char *format,
+		 ...)
 {
 	struct reply reply = { .id = id, .type = REPLY_ERROR, .error = { .code = code } };
 	char text[512];
@@ -52,7 +53,8 @@ bool serve_check_items(struct connection *connection, uint64_t id, size_t n, con
 	if (n <= (size_t)max) {
 		return true;
 	}
-	serve_error(connection, id, CODE_INVALID_ARGUMENT, "%zu %s in one request; at most %" PRIi64 " are allowed", n, what, max);
+	serve_error(connection, id, CODE_INVALID_ARGUMENT,
+		    "%zu %s in one request; at most %" PRIi64 " are allowed", n, what, max);
 	return false;
 }
 
@@ -107,14 +109,17 @@ const char *serve_engine_text(int r, struct text path)
 	}
 }
 
-void serve_errors_add(struct connection *connection, struct serve_errors *errors, size_t index, enum code code, const char *text)
+void serve_errors_add(struct connection *connection, struct serve_errors *errors, size_t index,
+		      enum code code, const char *text)
 {
 	if (errors->n == errors->size) {
 		size_t size = errors->size > 0 ? errors->size * 2 : 16;
-		struct item_error *items = arena_alloc(&connection->worker->out, size * sizeof(*items));
+		struct item_error *items =
+			arena_alloc(&connection->worker->out, size * sizeof(*items));
 
 		if (items == NULL) {
-			connection->lost = true; /* the client could not be told what was not counted */
+			connection->lost =
+				true; /* the client could not be told what was not counted */
 			return;
 		}
 		if (errors->n > 0) {
@@ -145,7 +150,8 @@ int serve(struct connection *connection, const struct request *request, unsigned
 	}
 	if (connection->state == CONNECTION_NEW) {
 		stats_add(&connection->worker->stats.faults_protocol, 1);
-		connection_end(connection, CODE_FAILED_PRECONDITION, "the first request on a connection must be Hello");
+		connection_end(connection, CODE_FAILED_PRECONDITION,
+			       "the first request on a connection must be Hello");
 		return SERVE_OK;
 	}
 	switch (request->type) {
@@ -187,7 +193,8 @@ int serve(struct connection *connection, const struct request *request, unsigned
 	case REQUEST_QUOTA_REMOVE:
 	case REQUEST_QUOTA_LIST:
 	case REQUEST_QUOTA_EXPLAIN:
-		serve_error(connection, request->id, CODE_UNIMPLEMENTED, "this daemon does not know this request");
+		serve_error(connection, request->id, CODE_UNIMPLEMENTED,
+			    "this daemon does not know this request");
 		break;
 	}
 	return SERVE_OK;

@@ -38,8 +38,8 @@ void serve_metric_set(struct connection *connection, const struct request *reque
 void serve_metric_get(struct connection *connection, const struct request *request);
 
 /* The request failed as a whole and changed nothing. */
-void serve_error(struct connection *connection, uint64_t id, enum code code, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+void serve_error(struct connection *connection, uint64_t id, enum code code, const char *format,
+		 ...) __attribute__((format(printf, 4, 5)));
 
 /* True if a list of n is within max_items; else it was answered. `what`: "paths". */
 bool serve_check_items(struct connection *connection, uint64_t id, size_t n, const char *what);
@@ -60,4 +60,5 @@ struct serve_errors {
 	size_t n, size;
 };
 
-void serve_errors_add(struct connection *connection, struct serve_errors *errors, size_t index, enum code code, const char *text);
+void serve_errors_add(struct connection *connection, struct serve_errors *errors, size_t index,
+		      enum code code, const char *text);

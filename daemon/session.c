@@ -39,7 +39,8 @@ int session_reserve(struct session *session, struct directory *directory, uint64
 	if (n > max) {
 		return SESSION_E_HANDLE;
 	}
-	size = session->n_refs >= SESSION_MIN_REFS ? (uint64_t)session->n_refs * 2 : SESSION_MIN_REFS;
+	size = session->n_refs >= SESSION_MIN_REFS ? (uint64_t)session->n_refs * 2
+						   : SESSION_MIN_REFS;
 	size = size < n ? n : size;
 	size = size > max ? max : size;
 	if (!directory_take_handles(directory, size - session->n_refs)) {

@@ -63,7 +63,8 @@ static inline void session_bind(struct session *session, uint32_t handle, struct
 }
 
 /* False: the handle stands for nothing. */
-static inline bool session_look_up(const struct session *session, uint32_t handle, struct engine_ref *ret_ref)
+static inline bool session_look_up(const struct session *session, uint32_t handle,
+				   struct engine_ref *ret_ref)
 {
 	if (__builtin_expect(handle >= session->n_refs, 0)) {
 		return false;

@@ -13,7 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define WORKER_ARENA_OUT ((size_t)64 << 20) /* a reply to the longest list, as structs and as bytes */
+#define WORKER_ARENA_OUT \
+	((size_t)64 << 20) /* a reply to the longest list, as structs and as bytes */
 
 enum letter_kind {
 	LETTER_CONNECTION,
@@ -208,7 +209,8 @@ static struct event_base *base_new(void)
 	return base;
 }
 
-int worker_open(struct worker *worker, struct daemon *daemon, unsigned index, const struct settings *settings)
+int worker_open(struct worker *worker, struct daemon *daemon, unsigned index,
+		const struct settings *settings)
 {
 	int r;
 
@@ -233,13 +235,15 @@ int worker_open(struct worker *worker, struct daemon *daemon, unsigned index, co
 	if (worker->base == NULL || worker->scratch == NULL || worker->stage.bytes == NULL) {
 		return -ENOMEM;
 	}
-	(void)event_assign(&worker->wake, worker->base, worker->wake_fd, EV_READ | EV_PERSIST, on_wake, worker);
+	(void)event_assign(&worker->wake, worker->base, worker->wake_fd, EV_READ | EV_PERSIST,
+			   on_wake, worker);
 	(void)evtimer_assign(&worker->stop_timer, worker->base, on_stop_timeout, worker);
 	if (event_add(&worker->wake, NULL) != 0) {
 		return -ENOMEM;
 	}
 	r = engine_join(daemon->engine, &worker->engine);
-	return r > 0 ? -EBUSY : r; /* a seat for each worker was asked for: none left is a fault of ours */
+	return r > 0 ? -EBUSY
+		     : r; /* a seat for each worker was asked for: none left is a fault of ours */
 }
 
 int worker_start(struct worker *worker)
@@ -319,12 +323,14 @@ void worker_release_session(struct worker *worker, struct session *session)
 	struct timeval wait = clock_timeval(session->lifetime_ns);
 
 	session->connection = NULL;
-	if (session->lifetime_ns == 0 || worker->stopping || event_add(&session->expiry, &wait) != 0) {
+	if (session->lifetime_ns == 0 || worker->stopping ||
+	    event_add(&session->expiry, &wait) != 0) {
 		end_session(worker, session);
 	}
 }
 
-void worker_resume_session(struct worker *worker, struct session *session, struct connection *connection)
+void worker_resume_session(struct worker *worker, struct session *session,
+			   struct connection *connection)
 {
 	if (session->worker == NULL) {
 		session->worker = worker;

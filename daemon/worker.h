@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WORKER_READ ((size_t)256 << 10) /* what one round reads at most, beside the rest of a frame begun */
+#define WORKER_READ \
+	((size_t)256 << 10) /* what one round reads at most, beside the rest of a frame begun */
 
 struct daemon;
 struct engine_worker;
@@ -49,11 +50,13 @@ struct worker {
 
 	/* Written by the thread, read by any. */
 	struct stats stats;
-	_Atomic(uint32_t) n_connections; /* counted from the moment one is handed over; by whoever hands or closes */
+	_Atomic(uint32_t)
+		n_connections; /* counted from the moment one is handed over; by whoever hands or closes */
 };
 
 /* Everything but the thread. 0 or a negative errno; a half-built one is good for worker_close. */
-int worker_open(struct worker *worker, struct daemon *daemon, unsigned index, const struct settings *settings);
+int worker_open(struct worker *worker, struct daemon *daemon, unsigned index,
+		const struct settings *settings);
 int worker_start(struct worker *worker);
 /* The thread has ended or never began. Connections still in the inbox are closed. */
 void worker_close(struct worker *worker);
@@ -76,4 +79,5 @@ void worker_forget(struct worker *worker);
 /* The session has no connection any more: it ends after its lifetime, or now. */
 void worker_release_session(struct worker *worker, struct session *session);
 /* It has one again. */
-void worker_resume_session(struct worker *worker, struct session *session, struct connection *connection);
+void worker_resume_session(struct worker *worker, struct session *session,
+			   struct connection *connection);

@@ -50,10 +50,12 @@ static void test_many_connections(void **state)
 		assert_false(wire_add(wires[i], 1, 0, i));
 	}
 	after = test_daemon_rss(daemon);
-	assert_int_equal(wire_total(wires[7], "many", CONSISTENCY_EXACT), (int64_t)MANY * (MANY - 1) / 2);
+	assert_int_equal(wire_total(wires[7], "many", CONSISTENCY_EXACT),
+			 (int64_t)MANY * (MANY - 1) / 2);
 	assert_int_equal(wire_status(wires[7], "connections"), MANY);
 	assert_int_equal(wire_status(wires[7], "sessions"), MANY);
-	(void)fprintf(stderr, "%d connections with a session: %lld bytes each\n", MANY, (long long)(after - before) / MANY);
+	(void)fprintf(stderr, "%d connections with a session: %lld bytes each\n", MANY,
+		      (long long)(after - before) / MANY);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	assert_true((after - before) / MANY < 4096);
 #endif
@@ -172,7 +174,8 @@ static struct wire *open_deaf(struct test_daemon *daemon)
 /* It is not read from any more, others do not feel it, and in the end it is dropped; what is kept for it stays bounded. */
 static void test_reader_that_never_reads(void **state)
 {
-	struct test_daemon *daemon = test_daemon_start("workers = 1\nmax_output = 3Mi\nwrite_timeout = 1500ms\n");
+	struct test_daemon *daemon =
+		test_daemon_start("workers = 1\nmax_output = 3Mi\nwrite_timeout = 1500ms\n");
 	struct wire *other = wire_open(daemon->socket), *deaf;
 	int64_t rss, longest = 0, until;
 	uint64_t batch = 1;
@@ -214,7 +217,9 @@ static void test_reader_that_reads_late(void **state)
 {
 	struct test_daemon *daemon = test_daemon_start("workers = 1\nmax_output = 3Mi\n");
 	struct wire *wire = wire_open(daemon->socket), *other = wire_open(daemon->socket);
-	enum { N = 4000 };
+	enum {
+		N = 4000
+	};
 	pid_t writer;
 	int status;
 
@@ -225,7 +230,9 @@ static void test_reader_that_reads_late(void **state)
 	assert_true(writer >= 0);
 	if (writer == 0) {
 		for (unsigned i = 1; i <= N; i++) {
-			const struct request request = { .id = i, .type = i % 2 == 0 ? REQUEST_STATUS : REQUEST_PING };
+			const struct request request = { .id = i,
+							 .type = i % 2 == 0 ? REQUEST_STATUS
+									    : REQUEST_PING };
 
 			(void)wire_send(wire, &request);
 		}
@@ -250,7 +257,8 @@ static void test_reader_that_reads_late(void **state)
 static void test_half_open_frame(void **state)
 {
 	struct test_daemon *daemon = test_daemon_start("workers = 1\nidle_frame = 300ms\n");
-	struct wire *half = wire_open(daemon->socket), *idle = wire_open(daemon->socket), *slow = wire_open(daemon->socket);
+	struct wire *half = wire_open(daemon->socket), *idle = wire_open(daemon->socket),
+		    *slow = wire_open(daemon->socket);
 	const struct request ping = { .type = REQUEST_PING };
 	int64_t began = test_now_ms();
 
@@ -280,7 +288,8 @@ static void test_half_open_frame(void **state)
 static void test_slow_hello(void **state)
 {
 	struct test_daemon *daemon = test_daemon_start("workers = 1\nhello_timeout = 200ms\n");
-	struct wire *silent = wire_open(daemon->socket), *trickle = wire_open(daemon->socket), *good = wire_open(daemon->socket);
+	struct wire *silent = wire_open(daemon->socket), *trickle = wire_open(daemon->socket),
+		    *good = wire_open(daemon->socket);
 	const struct request ping = { .type = REQUEST_PING };
 
 	(void)state;
@@ -313,7 +322,9 @@ static void test_clients_killed(void **state)
 	struct test_daemon *daemon = test_daemon_start("workers = 2\n");
 	struct wire *wire = wire_open(daemon->socket);
 	int64_t acknowledged = 0, total;
-	enum { N = 20 };
+	enum {
+		N = 20
+	};
 
 	(void)state;
 	(void)wire_hello(wire, 0, 0, 0, NULL);
@@ -356,7 +367,8 @@ static void test_half_close(void **state)
 {
 	struct test_daemon *daemon = test_daemon_start("workers = 2\n");
 	struct wire *wire = wire_open(daemon->socket);
-	const struct request hello = wire_hello_request(4, 1000, 1), status = { .type = REQUEST_STATUS };
+	const struct request hello = wire_hello_request(4, 1000, 1),
+			     status = { .type = REQUEST_STATUS };
 	struct reply reply = { 0 };
 
 	(void)state;

@@ -34,7 +34,9 @@ static uint8_t *conversation(struct wire *wire, uint8_t session, const char *pat
 		wire_hello_request(session, 0, 1),
 		{ .id = 2, .type = REQUEST_INTERN, .intern = { .n_paths = 1, .paths = &text } },
 		wire_add_request(1, handles, deltas, 3),
-		{ .id = 4, .type = REQUEST_GET, .get = { .n_paths = 1, .paths = &text, .consistency = CONSISTENCY_EXACT } },
+		{ .id = 4,
+		  .type = REQUEST_GET,
+		  .get = { .n_paths = 1, .paths = &text, .consistency = CONSISTENCY_EXACT } },
 	};
 	uint8_t *all = malloc(4096);
 	size_t len = 0;
@@ -54,7 +56,8 @@ static uint8_t *conversation(struct wire *wire, uint8_t session, const char *pat
 
 static void check_conversation(struct wire *wire, int64_t total)
 {
-	static const enum reply_type types[] = { REPLY_WELCOME, REPLY_INTERNED, REPLY_APPLIED, REPLY_VALUES };
+	static const enum reply_type types[] = { REPLY_WELCOME, REPLY_INTERNED, REPLY_APPLIED,
+						 REPLY_VALUES };
 	struct reply reply = { 0 };
 
 	for (size_t i = 0; i < 4; i++) {
@@ -152,8 +155,22 @@ static void check_size(struct test_daemon *daemon, size_t message_len, bool good
 
 static void test_sizes_around_limits(void **state)
 {
-	static const size_t good[] = { 4, 9, 126, 127, 128, 129, 16382, 16383, 16384, 16385, 262143, 262144, 262145, 524288,
-				       MESSAGE_MAX_FRAME - 1, MESSAGE_MAX_FRAME };
+	static const size_t good[] = { 4,
+				       9,
+				       126,
+				       127,
+				       128,
+				       129,
+				       16382,
+				       16383,
+				       16384,
+				       16385,
+				       262143,
+				       262144,
+				       262145,
+				       524288,
+				       MESSAGE_MAX_FRAME - 1,
+				       MESSAGE_MAX_FRAME };
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		check_size(*state, good[i], true);
@@ -174,7 +191,8 @@ static void test_many_sizes_in_one_stream(void **state)
 	(void)wire_hello(wire, 0, 0, 0, NULL);
 	for (unsigned i = 0; i < 300; i++) {
 		size_t len;
-		uint8_t *bytes = padded_ping(9 + test_random_below(&random, i % 20 == 0 ? 900000 : 5000), &len);
+		uint8_t *bytes = padded_ping(
+			9 + test_random_below(&random, i % 20 == 0 ? 900000 : 5000), &len);
 
 		assert_true(wire_send_bytes(wire, bytes, len));
 		free(bytes);
@@ -186,7 +204,8 @@ static void test_many_sizes_in_one_stream(void **state)
 	(void)wire_free(wire);
 }
 
-static void expect_fault(struct test_daemon *daemon, bool hello, const void *bytes, size_t len, enum code code)
+static void expect_fault(struct test_daemon *daemon, bool hello, const void *bytes, size_t len,
+			 enum code code)
 {
 	struct wire *wire = wire_open(daemon->socket);
 
@@ -203,12 +222,16 @@ static void test_garbage(void **state)
 	struct test_daemon *daemon = *state;
 	struct test_random random;
 
-	expect_fault(daemon, false, "GET / HTTP/1.1\r\nHost: x\r\n\r\n0123456789012345678901234567890123456789012345678901234567890123456789",
-		     97, CODE_INVALID_ARGUMENT);
-	expect_fault(daemon, true, "\xff\xff\xff\xff\x01", 5, CODE_INVALID_ARGUMENT); /* four bytes of length */
-	expect_fault(daemon, true, "\x01\xff", 2, CODE_INVALID_ARGUMENT);		   /* no message */
-	expect_fault(daemon, true, "\x01\x08", 2, CODE_INVALID_ARGUMENT);		   /* a field without its value */
-	expect_fault(daemon, false, "\x02\x08\x05", 3, CODE_FAILED_PRECONDITION);	   /* no Hello */
+	expect_fault(
+		daemon, false,
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n0123456789012345678901234567890123456789012345678901234567890123456789",
+		97, CODE_INVALID_ARGUMENT);
+	expect_fault(daemon, true, "\xff\xff\xff\xff\x01", 5,
+		     CODE_INVALID_ARGUMENT);				  /* four bytes of length */
+	expect_fault(daemon, true, "\x01\xff", 2, CODE_INVALID_ARGUMENT); /* no message */
+	expect_fault(daemon, true, "\x01\x08", 2,
+		     CODE_INVALID_ARGUMENT); /* a field without its value */
+	expect_fault(daemon, false, "\x02\x08\x05", 3, CODE_FAILED_PRECONDITION); /* no Hello */
 	test_random_init(&random, 2);
 	for (unsigned i = 0; i < 200; i++) {
 		struct wire *wire = wire_open(daemon->socket);
@@ -259,7 +282,8 @@ static void test_newer_version(void **state)
 	/* id 5, an unknown body (field 200, a message), as a newer client may send it */
 	static const uint8_t newer[] = { 0x07, 0x08, 0x05, 0xc2, 0x0c, 0x02, 0x08, 0x01 };
 	/* Hello of version 9 with an unknown field 100 */
-	static const uint8_t hello[] = { 0x0b, 0x08, 0x01, 0x12, 0x07, 0x08, 0x09, 0xa2, 0x06, 0x02, 'h', 'i' };
+	static const uint8_t hello[] = { 0x0b, 0x08, 0x01, 0x12, 0x07, 0x08,
+					 0x09, 0xa2, 0x06, 0x02, 'h',  'i' };
 	struct test_daemon *daemon = *state;
 	struct wire *wire = wire_open(daemon->socket);
 	const struct request ping = { .type = REQUEST_PING };
@@ -271,7 +295,8 @@ static void test_newer_version(void **state)
 	assert_int_equal(reply.welcome.version, 1);
 	assert_true(wire_send_bytes(wire, newer, sizeof(newer)));
 	wire_expect_error(wire, CODE_UNIMPLEMENTED, "does not know");
-	assert_true(wire_send_bytes(wire, "\x00", 1)); /* a message in which everything has its default */
+	assert_true(wire_send_bytes(wire, "\x00",
+				    1)); /* a message in which everything has its default */
 	wire_expect_error(wire, CODE_UNIMPLEMENTED, "does not know");
 	assert_int_equal(wire_call(wire, &ping).type, REPLY_PONG);
 	(void)wire_free(wire);
@@ -312,10 +337,14 @@ static void test_bad_hellos(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_split_at_every_byte), cmocka_unit_test(test_byte_by_byte),
-		cmocka_unit_test(test_sizes_around_limits), cmocka_unit_test(test_many_sizes_in_one_stream),
-		cmocka_unit_test(test_garbage),		    cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_newer_version),	    cmocka_unit_test(test_bad_hellos),
+		cmocka_unit_test(test_split_at_every_byte),
+		cmocka_unit_test(test_byte_by_byte),
+		cmocka_unit_test(test_sizes_around_limits),
+		cmocka_unit_test(test_many_sizes_in_one_stream),
+		cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_newer_version),
+		cmocka_unit_test(test_bad_hellos),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -78,7 +78,8 @@ static void *load(void *arg)
 				loader->acknowledged += 4950;
 			}
 		}
-		loader->told = reply.type == REPLY_GOODBYE && reply.goodbye.code == CODE_UNAVAILABLE;
+		loader->told =
+			reply.type == REPLY_GOODBYE && reply.goodbye.code == CODE_UNAVAILABLE;
 	}
 	(void)wire_free(wire);
 	return NULL;
@@ -94,8 +95,10 @@ static void test_sigterm_under_load(void **state)
 		int64_t sent = 0, acknowledged = 0, total;
 
 		for (unsigned i = 0; i < LOADERS; i++) {
-			loaders[i] = (struct loader){ .daemon = daemon, .session = (uint8_t)(i + 1) };
-			assert_int_equal(pthread_create(&loaders[i].thread, NULL, load, &loaders[i]), 0);
+			loaders[i] =
+				(struct loader){ .daemon = daemon, .session = (uint8_t)(i + 1) };
+			assert_int_equal(
+				pthread_create(&loaders[i].thread, NULL, load, &loaders[i]), 0);
 		}
 		(void)usleep(100000 + 10000 * round);
 		test_daemon_signal(daemon, SIGTERM);
@@ -123,9 +126,15 @@ static void test_sigterm_drains(void **state)
 	const uint32_t handle = 0;
 	const int64_t delta = 2;
 	struct text path = text_of("drain/a");
-	const struct request get = { .id = 999, .type = REQUEST_GET, .get = { .n_paths = 1, .paths = &path, .consistency = CONSISTENCY_EXACT } };
+	const struct request get = {
+		.id = 999,
+		.type = REQUEST_GET,
+		.get = { .n_paths = 1, .paths = &path, .consistency = CONSISTENCY_EXACT }
+	};
 	struct reply reply = { 0 };
-	enum { N = 5000 };
+	enum {
+		N = 5000
+	};
 	uint8_t *all = malloc(N * 32 + 64);
 	size_t len = 0;
 
@@ -167,7 +176,8 @@ static void test_sigterm_drains(void **state)
 static void test_stop_timeout(void **state)
 {
 	struct test_daemon *daemon = test_daemon_start("workers = 2\nstop_timeout = 300ms\n");
-	struct wire *deaf = wire_open(daemon->socket), *idle = wire_open(daemon->socket), *new = wire_open(daemon->socket);
+	struct wire *deaf = wire_open(daemon->socket), *idle = wire_open(daemon->socket),
+		    *new = wire_open(daemon->socket);
 	const struct request request = { .id = 1, .type = REQUEST_STATUS };
 	size_t len;
 	uint8_t *bytes;
@@ -250,7 +260,8 @@ static struct limits limits_now(struct test_daemon *daemon)
 
 static void test_reload(void **state)
 {
-	struct test_daemon *daemon = test_daemon_start("workers = 1\nmax_items = 100\n[metric a]\nmax_counters = 5\n");
+	struct test_daemon *daemon =
+		test_daemon_start("workers = 1\nmax_items = 100\n[metric a]\nmax_counters = 5\n");
 	struct wire *wire = wire_open(daemon->socket);
 	struct request get = { .type = REQUEST_METRIC_GET, .metric_get = text_of("a") };
 	struct reply reply;
@@ -261,7 +272,8 @@ static void test_reload(void **state)
 	assert_int_equal(wire_call(wire, &get).metric.max_counters, 5);
 
 	/* All of it changes, also for connections that are there. */
-	reload(daemon, "workers = 1\nmax_items = 7\n[metric a]\nmax_counters = 6\n[metric b]\nkind = gauge\n");
+	reload(daemon,
+	       "workers = 1\nmax_items = 7\n[metric a]\nmax_counters = 6\n[metric b]\nkind = gauge\n");
 	assert_int_equal(limits_now(daemon).max_items, 7);
 	assert_int_equal(wire_call(wire, &get).metric.max_counters, 6);
 	get.metric_get = text_of("b");
@@ -269,7 +281,8 @@ static void test_reload(void **state)
 	test_daemon_await_log(daemon, "the configuration was reloaded");
 
 	/* One error, and nothing changes; all errors are told. */
-	reload(daemon, "workers = 1\nmax_items = 8\nmax_walks = many\nno_such = 1\n[metric a]\nmax_counters = 9\n");
+	reload(daemon,
+	       "workers = 1\nmax_items = 8\nmax_walks = many\nno_such = 1\n[metric a]\nmax_counters = 9\n");
 	assert_int_equal(limits_now(daemon).max_items, 7);
 	get.metric_get = text_of("a");
 	assert_int_equal(wire_call(wire, &get).metric.max_counters, 6);
@@ -279,7 +292,8 @@ static void test_reload(void **state)
 
 	/* A kind can't change under counters: again nothing changes. */
 	wire_intern(wire, 0, "a/x");
-	reload(daemon, "workers = 1\nmax_items = 9\n[metric 0]\nmax_counters = 3\n[metric a]\nkind = gauge\n");
+	reload(daemon,
+	       "workers = 1\nmax_items = 9\n[metric 0]\nmax_counters = 3\n[metric a]\nkind = gauge\n");
 	assert_int_equal(limits_now(daemon).max_items, 7);
 	assert_int_equal(wire_call(wire, &get).metric.max_counters, 6);
 	test_daemon_await_log(daemon, "kind can't change");
@@ -288,15 +302,21 @@ static void test_reload(void **state)
 	reload(daemon, "workers = 2\nbatch = 77\nmax_items = 10\n[metric b]\nkind = gauge\n");
 	assert_int_equal(limits_now(daemon).max_items, 10);
 	assert_int_equal(wire_status(wire, "workers"), 1);
-	test_daemon_await_log(daemon, "workers has changed in the configuration, which takes effect at restart");
+	test_daemon_await_log(
+		daemon, "workers has changed in the configuration, which takes effect at restart");
 	test_daemon_await_log(daemon, "batch has changed");
-	test_daemon_await_log(daemon, "[metric a] is no longer in the configuration, which takes effect at restart");
+	test_daemon_await_log(
+		daemon,
+		"[metric a] is no longer in the configuration, which takes effect at restart");
 	assert_int_equal(wire_status(wire, "reloads"), 2);
 	assert_int_equal(wire_status(wire, "reloads_failed"), 2);
 
 	/* What a client declared stays where the files say nothing new. */
 	{
-		const struct request set = { .type = REQUEST_METRIC_SET, .metric_set = { .name = text_of("b"), .kind = KIND_GAUGE, .max_counters = 4 } };
+		const struct request set = { .type = REQUEST_METRIC_SET,
+					     .metric_set = { .name = text_of("b"),
+							     .kind = KIND_GAUGE,
+							     .max_counters = 4 } };
 
 		assert_int_equal(wire_call(wire, &set).type, REPLY_METRIC);
 	}
@@ -344,7 +364,8 @@ static void test_bad_configuration(void **state)
 	assert_non_null(strstr(text, "ERRNO="));
 	free(text);
 	assert_int_equal(exit_status(daemon), 78);
-	test_daemon_await_log(daemon, "conf:3: workers = 0: is out of range; allowed is 1 to 64, or auto");
+	test_daemon_await_log(daemon,
+			      "conf:3: workers = 0: is out of range; allowed is 1 to 64, or auto");
 	test_daemon_await_log(daemon, "conf:4: ");
 	test_daemon_await_log(daemon, "the configuration has 2 errors");
 	test_daemon_spawn(daemon, check);
@@ -357,7 +378,9 @@ static void test_bad_configuration(void **state)
 
 static void test_wrong_usage(void **state)
 {
-	static const char *const wrong[][3] = { { "--workrs", "1" }, { "--workers" }, { "x" }, { "--version=1" }, { "--config", "y" } };
+	static const char *const wrong[][3] = {
+		{ "--workrs", "1" }, { "--workers" }, { "x" }, { "--version=1" }, { "--config", "y" }
+	};
 
 	(void)state;
 	for (size_t i = 0; i < 5; i++) {
@@ -487,7 +510,8 @@ static void test_tcp_dual_stack(void **state)
 	(void)state;
 	(void)close(fd);
 	daemon = test_daemon_start("workers = 1\nlisten = tcp:*:0\n");
-	port = (unsigned)number_in_log(daemon, has_ipv6 ? "listening on tcp:[::]:" : "listening on tcp:0.0.0.0:");
+	port = (unsigned)number_in_log(daemon, has_ipv6 ? "listening on tcp:[::]:"
+							: "listening on tcp:0.0.0.0:");
 	wire = wire_open_tcp(AF_INET, port);
 	(void)wire_hello(wire, 0, 0, 0, NULL);
 	(void)wire_free(wire);
@@ -501,11 +525,13 @@ static void test_tcp_dual_stack(void **state)
 
 static void test_port_in_use(void **state)
 {
-	struct test_daemon *first = test_daemon_start("workers = 1\nlisten = tcp:127.0.0.1:0\n"), *second;
+	struct test_daemon *first = test_daemon_start("workers = 1\nlisten = tcp:127.0.0.1:0\n"),
+			   *second;
 	char config[64];
 
 	(void)state;
-	(void)snprintf(config, sizeof(config), "listen = tcp:127.0.0.1:%u\n", (unsigned)number_in_log(first, "listening on tcp:127.0.0.1:"));
+	(void)snprintf(config, sizeof(config), "listen = tcp:127.0.0.1:%u\n",
+		       (unsigned)number_in_log(first, "listening on tcp:127.0.0.1:"));
 	second = test_daemon_prepare(config);
 	test_daemon_spawn(second, NULL);
 	assert_int_equal(exit_status(second), 1);
@@ -559,7 +585,8 @@ static void spawn_activated(struct test_daemon *daemon, const int *fds, int n, c
 		(void)snprintf(number, sizeof(number), "%d", (int)getpid());
 		(void)setenv("LISTEN_PID", number, 1);
 		(void)setenv("LISTEN_FDNAMES", names, 1);
-		(void)execl(program != NULL ? program : RATIOND_PROGRAM, "rationd", "--config", daemon->config_path, (char *)NULL);
+		(void)execl(program != NULL ? program : RATIOND_PROGRAM, "rationd", "--config",
+			    daemon->config_path, (char *)NULL);
 		_exit(127);
 	}
 }

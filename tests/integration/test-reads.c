@@ -13,7 +13,8 @@
 
 static int setup(void **state)
 {
-	*state = test_daemon_start("workers = 2\nflush_interval = 1h\nbatch = 1000\nmax_walks = 3\n");
+	*state = test_daemon_start(
+		"workers = 2\nflush_interval = 1h\nbatch = 1000\nmax_walks = 3\n");
 	return 0;
 }
 
@@ -27,8 +28,12 @@ static void test_consistencies(void **state)
 {
 	struct test_daemon *daemon = *state;
 	struct wire *wire = wire_open(daemon->socket);
-	struct text paths[] = { text_of("cons"), text_of("cons/none"), text_of("cons//x"), text_of("cons/a") };
-	struct request request = { .type = REQUEST_GET, .get = { .n_paths = 4, .paths = paths, .consistency = CONSISTENCY_EXACT } };
+	struct text paths[] = { text_of("cons"), text_of("cons/none"), text_of("cons//x"),
+				text_of("cons/a") };
+	struct request request = {
+		.type = REQUEST_GET,
+		.get = { .n_paths = 4, .paths = paths, .consistency = CONSISTENCY_EXACT }
+	};
 	struct reply reply;
 
 	(void)wire_hello(wire, 1, 0, 1, NULL);
@@ -48,7 +53,8 @@ static void test_consistencies(void **state)
 	assert_int_equal(reply.values.values[3].own, 5);
 	assert_true(reply.values.values[3].leaf);
 	assert_false(wire_add(wire, 2, 0, 1));
-	assert_int_equal(wire_call(wire, &(struct request){ .type = REQUEST_FLUSH }).type, REPLY_FLUSHED);
+	assert_int_equal(wire_call(wire, &(struct request){ .type = REQUEST_FLUSH }).type,
+			 REPLY_FLUSHED);
 	assert_int_equal(wire_total(wire, "cons", CONSISTENCY_CACHED), 6);
 	request.get.consistency = CONSISTENCY_FRESH;
 	reply = wire_call(wire, &request);
@@ -70,7 +76,8 @@ static void test_answer_that_does_not_fit(void **state)
 	struct test_daemon *daemon = *state;
 	struct wire *wire = wire_open(daemon->socket);
 	struct text *paths = calloc(65536, sizeof(*paths));
-	struct request request = { .type = REQUEST_GET, .get = { .n_paths = 65536, .paths = paths } };
+	struct request request = { .type = REQUEST_GET,
+				   .get = { .n_paths = 65536, .paths = paths } };
 
 	(void)wire_hello(wire, 2, 0, 1, NULL);
 	wire_intern(wire, 0, "fit/a");
@@ -98,7 +105,8 @@ static void make_tree(struct wire *wire)
 	static struct text paths[LEAVES];
 	static uint32_t handles[LEAVES];
 	static int64_t deltas[LEAVES];
-	const struct request intern = { .type = REQUEST_INTERN, .intern = { .n_paths = LEAVES, .paths = paths } };
+	const struct request intern = { .type = REQUEST_INTERN,
+					.intern = { .n_paths = LEAVES, .paths = paths } };
 	const struct request add = wire_add_request(1, handles, deltas, LEAVES);
 
 	for (uint32_t i = 0; i < LEAVES; i++) {
@@ -155,7 +163,10 @@ static void take_page(struct walked *walked, const struct reply *reply)
 
 static const struct request walk_all = {
 	.type = REQUEST_WALK,
-	.walk = { .root = { .at = "walk", .len = 4 }, .depth = MESSAGE_DEPTH_ALL, .consistency = CONSISTENCY_EXACT, .cursor = { .at = "" } },
+	.walk = { .root = { .at = "walk", .len = 4 },
+		  .depth = MESSAGE_DEPTH_ALL,
+		  .consistency = CONSISTENCY_EXACT,
+		  .cursor = { .at = "" } },
 };
 
 static void test_walk(void **state)
@@ -210,7 +221,8 @@ static void test_walk_by_cursor(void **state)
 		struct reply reply = { 0 };
 
 		(void)wire_hello(wire, 0, 0, 0, NULL);
-		request.walk.cursor = (struct text){ .at = walked->cursor, .len = walked->cursor_len };
+		request.walk.cursor =
+			(struct text){ .at = walked->cursor, .len = walked->cursor_len };
 		(void)wire_send(wire, &request);
 		walked->pages = 0;
 		do {
@@ -342,7 +354,11 @@ static void test_metrics(void **state)
 	struct wire *wire = wire_open(daemon->socket);
 	struct request set = {
 		.type = REQUEST_METRIC_SET,
-		.metric_set = { .name = text_of("met"), .kind = KIND_GAUGE, .max_counters = 10, .overflow = true, .expire_after_ms = 5000 },
+		.metric_set = { .name = text_of("met"),
+				.kind = KIND_GAUGE,
+				.max_counters = 10,
+				.overflow = true,
+				.expire_after_ms = 5000 },
 	};
 	struct request get = { .type = REQUEST_METRIC_GET, .metric_get = text_of("met") };
 	struct reply reply;
@@ -400,7 +416,8 @@ static void test_status(void **state)
 	reply = wire_call(wire, &(struct request){ .type = REQUEST_STATUS });
 	for (size_t i = 0; i < reply.status.n_items; i++) {
 		assert_true(reply.status.items[i].help.len > 5);
-		assert_int_equal(reply.status.items[i].help.at[reply.status.items[i].help.len - 1], '.');
+		assert_int_equal(reply.status.items[i].help.at[reply.status.items[i].help.len - 1],
+				 '.');
 	}
 	(void)wire_free(wire);
 }
@@ -408,10 +425,14 @@ static void test_status(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_consistencies),	 cmocka_unit_test(test_answer_that_does_not_fit),
-		cmocka_unit_test(test_walk),		 cmocka_unit_test(test_walk_by_cursor),
-		cmocka_unit_test(test_walk_errors),	 cmocka_unit_test(test_walks_interleave),
-		cmocka_unit_test(test_walk_not_read),	 cmocka_unit_test(test_metrics),
+		cmocka_unit_test(test_consistencies),
+		cmocka_unit_test(test_answer_that_does_not_fit),
+		cmocka_unit_test(test_walk),
+		cmocka_unit_test(test_walk_by_cursor),
+		cmocka_unit_test(test_walk_errors),
+		cmocka_unit_test(test_walks_interleave),
+		cmocka_unit_test(test_walk_not_read),
+		cmocka_unit_test(test_metrics),
 		cmocka_unit_test(test_status),
 	};
 

@@ -12,8 +12,9 @@
 
 static int setup(void **state)
 {
-	*state = test_daemon_start("workers = 3\nmax_handles = 1000\nmax_handles_total = 2500\nmax_items = 100\n"
-				   "max_session_lifetime = 2s\n[metric held]\nkind = gauge\n[metric few]\nmax_counters = 3\n");
+	*state = test_daemon_start(
+		"workers = 3\nmax_handles = 1000\nmax_handles_total = 2500\nmax_items = 100\n"
+		"max_session_lifetime = 2s\n[metric held]\nkind = gauge\n[metric few]\nmax_counters = 3\n");
 	return 0;
 }
 
@@ -143,9 +144,13 @@ static void test_item_errors(void **state)
 {
 	struct test_daemon *daemon = *state;
 	struct wire *wire = wire_open(daemon->socket);
-	const struct text paths[] = { text_of("items/a"), text_of("items//b"), text_of("held/c"), text_of("few/1"), text_of("few/2"),
-				      text_of("few/3"), text_of("\xff") };
-	const struct request intern = { .type = REQUEST_INTERN, .intern = { .first_handle = 10, .n_paths = 7, .paths = paths } };
+	const struct text paths[] = { text_of("items/a"), text_of("items//b"), text_of("held/c"),
+				      text_of("few/1"),	  text_of("few/2"),    text_of("few/3"),
+				      text_of("\xff") };
+	const struct request intern = {
+		.type = REQUEST_INTERN,
+		.intern = { .first_handle = 10, .n_paths = 7, .paths = paths }
+	};
 	const uint32_t handles[] = { 10, 11, 12, 12, 10, 99, 5000000, 13 };
 	const int64_t deltas[] = { 100, 1, 50, -20, -5, 1, 1, INT64_MAX };
 	struct request add = wire_add_request(1, handles, deltas, 8);
@@ -176,7 +181,8 @@ static void test_item_errors(void **state)
 	reply = wire_call(wire, &add);
 	assert_int_equal(reply.applied.n_errors, 5);
 	static const uint32_t indices[] = { 1, 4, 5, 6, 7 };
-	static const enum code codes[] = { CODE_NOT_FOUND, CODE_INVALID_ARGUMENT, CODE_NOT_FOUND, CODE_NOT_FOUND, CODE_OUT_OF_RANGE };
+	static const enum code codes[] = { CODE_NOT_FOUND, CODE_INVALID_ARGUMENT, CODE_NOT_FOUND,
+					   CODE_NOT_FOUND, CODE_OUT_OF_RANGE };
 
 	for (unsigned i = 0; i < 5; i++) {
 		assert_int_equal(reply.applied.errors[i].index, indices[i]);
@@ -188,7 +194,10 @@ static void test_item_errors(void **state)
 	/* A path refused later takes its number with it. */
 	{
 		const struct text bad = text_of("no//path");
-		const struct request again = { .type = REQUEST_INTERN, .intern = { .first_handle = 10, .n_paths = 1, .paths = &bad } };
+		const struct request again = {
+			.type = REQUEST_INTERN,
+			.intern = { .first_handle = 10, .n_paths = 1, .paths = &bad }
+		};
 
 		assert_int_equal(wire_call(wire, &again).interned.n_errors, 1);
 		add = wire_add_request(3, handles, deltas, 1);
@@ -228,7 +237,8 @@ static void test_whole_refusals(void **state)
 	assert_int_equal(wire_call(wire, &request).type, REPLY_APPLIED);
 	assert_int_equal(wire_total(wire, "whole", CONSISTENCY_EXACT), 100);
 
-	request = (struct request){ .type = REQUEST_INTERN, .intern = { .n_paths = 101, .paths = paths } };
+	request = (struct request){ .type = REQUEST_INTERN,
+				    .intern = { .n_paths = 101, .paths = paths } };
 	(void)wire_send(wire, &request);
 	wire_expect_error(wire, CODE_INVALID_ARGUMENT, "at most 100");
 	request.intern = (struct intern){ .first_handle = 999, .n_paths = 1, .paths = paths };
@@ -239,7 +249,8 @@ static void test_whole_refusals(void **state)
 	request.intern.first_handle = UINT32_MAX;
 	(void)wire_send(wire, &request);
 	wire_expect_error(wire, CODE_OUT_OF_RANGE, "below 1000");
-	request = (struct request){ .type = REQUEST_GET, .get = { .n_paths = 101, .paths = paths } };
+	request =
+		(struct request){ .type = REQUEST_GET, .get = { .n_paths = 101, .paths = paths } };
 	(void)wire_send(wire, &request);
 	wire_expect_error(wire, CODE_INVALID_ARGUMENT, "at most 100");
 	(void)wire_free(wire);
@@ -251,7 +262,8 @@ static void test_handles_of_all_sessions(void **state)
 	struct test_daemon *daemon = *state;
 	struct wire *wires[3];
 	struct text path = text_of("handles/a");
-	struct request request = { .type = REQUEST_INTERN, .intern = { .first_handle = 999, .n_paths = 1, .paths = &path } };
+	struct request request = { .type = REQUEST_INTERN,
+				   .intern = { .first_handle = 999, .n_paths = 1, .paths = &path } };
 	int64_t until = test_now_ms() + 20000;
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -291,7 +303,8 @@ static void test_no_session(void **state)
 	struct text path = text_of("none");
 	const uint32_t handle = 0;
 	const int64_t delta = 1;
-	const struct request intern = { .type = REQUEST_INTERN, .intern = { .n_paths = 1, .paths = &path } };
+	const struct request intern = { .type = REQUEST_INTERN,
+					.intern = { .n_paths = 1, .paths = &path } };
 	const struct request add = wire_add_request(1, &handle, &delta, 1);
 
 	(void)wire_hello(wire, 0, 0, 0, NULL);
@@ -341,10 +354,10 @@ static void test_session_cap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_resume_after_disconnect),
-		cmocka_unit_test(test_lifetime),     cmocka_unit_test(test_take_over),
-		cmocka_unit_test(test_item_errors),  cmocka_unit_test(test_whole_refusals),
-		cmocka_unit_test(test_no_session),   cmocka_unit_test(test_handles_of_all_sessions),
+		cmocka_unit_test(test_numbers),	    cmocka_unit_test(test_resume_after_disconnect),
+		cmocka_unit_test(test_lifetime),    cmocka_unit_test(test_take_over),
+		cmocka_unit_test(test_item_errors), cmocka_unit_test(test_whole_refusals),
+		cmocka_unit_test(test_no_session),  cmocka_unit_test(test_handles_of_all_sessions),
 		cmocka_unit_test(test_session_cap),
 	};
 

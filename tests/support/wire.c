@@ -42,13 +42,16 @@ struct wire *wire_open(const char *path)
 struct wire *wire_open_tcp(int family, unsigned port)
 {
 	struct sockaddr_in to4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-	struct sockaddr_in6 to6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in6 to6 = { .sin6_family = AF_INET6,
+				    .sin6_port = htons((uint16_t)port),
+				    .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int r;
 
 	assert_true(fd >= 0);
 	to4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	r = family == AF_INET ? connect(fd, (struct sockaddr *)&to4, sizeof(to4)) : connect(fd, (struct sockaddr *)&to6, sizeof(to6));
+	r = family == AF_INET ? connect(fd, (struct sockaddr *)&to4, sizeof(to4))
+			      : connect(fd, (struct sockaddr *)&to6, sizeof(to6));
 	assert_int_equal(r, 0);
 	return wire_new(fd);
 }
@@ -158,8 +161,10 @@ bool wire_receive(struct wire *wire, struct reply *ret_reply)
 		wire->used = 0;
 	}
 	for (;;) {
-		enum frame_error r = wire->len > 0 ? frame_find(wire->bytes, wire->len, MESSAGE_MAX_FRAME, &message, &message_len, &used) :
-						     FRAME_E_SHORT;
+		enum frame_error r = wire->len > 0
+					     ? frame_find(wire->bytes, wire->len, MESSAGE_MAX_FRAME,
+							  &message, &message_len, &used)
+					     : FRAME_E_SHORT;
 
 		assert_int_not_equal(r, FRAME_E_LONG);
 		if (r == FRAME_OK) {
@@ -173,7 +178,8 @@ bool wire_receive(struct wire *wire, struct reply *ret_reply)
 			}
 		}
 		if (!fill(wire)) {
-			assert_int_equal(wire->len, 0); /* it never closes in the middle of a frame */
+			assert_int_equal(wire->len,
+					 0); /* it never closes in the middle of a frame */
 			return false;
 		}
 	}
@@ -220,15 +226,21 @@ struct request wire_hello_request(uint8_t session, uint32_t lifetime_ms, uint64_
 	};
 }
 
-struct request wire_add_request(uint64_t batch, const uint32_t *handles, const int64_t *deltas, size_t n)
+struct request wire_add_request(uint64_t batch, const uint32_t *handles, const int64_t *deltas,
+				size_t n)
 {
 	return (struct request){
 		.type = REQUEST_ADD,
-		.add = { .batch = batch, .n_handles = n, .n_deltas = n, .handles = handles, .deltas = deltas },
+		.add = { .batch = batch,
+			 .n_handles = n,
+			 .n_deltas = n,
+			 .handles = handles,
+			 .deltas = deltas },
 	};
 }
 
-uint64_t wire_hello(struct wire *wire, uint8_t session, uint32_t lifetime_ms, uint64_t next_batch, bool *ret_resumed)
+uint64_t wire_hello(struct wire *wire, uint8_t session, uint32_t lifetime_ms, uint64_t next_batch,
+		    bool *ret_resumed)
 {
 	struct request request = wire_hello_request(session, lifetime_ms, next_batch);
 	struct reply reply = wire_call(wire, &request);
@@ -245,7 +257,10 @@ uint64_t wire_hello(struct wire *wire, uint8_t session, uint32_t lifetime_ms, ui
 void wire_intern(struct wire *wire, uint32_t handle, const char *path)
 {
 	struct text text = text_of(path);
-	const struct request request = { .type = REQUEST_INTERN, .intern = { .first_handle = handle, .n_paths = 1, .paths = &text } };
+	const struct request request = {
+		.type = REQUEST_INTERN,
+		.intern = { .first_handle = handle, .n_paths = 1, .paths = &text }
+	};
 	struct reply reply = wire_call(wire, &request);
 
 	assert_int_equal(reply.type, REPLY_INTERNED);
@@ -266,7 +281,10 @@ bool wire_add(struct wire *wire, uint64_t batch, uint32_t handle, int64_t delta)
 int64_t wire_total(struct wire *wire, const char *path, enum consistency consistency)
 {
 	struct text text = text_of(path);
-	const struct request request = { .type = REQUEST_GET, .get = { .n_paths = 1, .paths = &text, .consistency = consistency } };
+	const struct request request = {
+		.type = REQUEST_GET,
+		.get = { .n_paths = 1, .paths = &text, .consistency = consistency }
+	};
 	struct reply reply = wire_call(wire, &request);
 
 	assert_int_equal(reply.type, REPLY_VALUES);

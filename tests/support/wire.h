@@ -17,7 +17,7 @@ struct wire {
 	uint64_t next_id;
 	uint8_t *bytes; /* received and not yet used up */
 	size_t len, size;
-	size_t used;	    /* of the reply handed out last */
+	size_t used; /* of the reply handed out last */
 	struct arena in, out;
 };
 
@@ -49,7 +49,8 @@ struct reply wire_call(struct wire *wire, const struct request *request);
 /* ---- requests in one line; asserting that they are answered as they should be ---- */
 
 /* With the session that consists of 16 times this byte; 0: none. Returns the Welcome's last_batch; *ret_resumed may be NULL. */
-uint64_t wire_hello(struct wire *wire, uint8_t session, uint32_t lifetime_ms, uint64_t next_batch, bool *ret_resumed);
+uint64_t wire_hello(struct wire *wire, uint8_t session, uint32_t lifetime_ms, uint64_t next_batch,
+		    bool *ret_resumed);
 void wire_intern(struct wire *wire, uint32_t handle, const char *path);
 /* One entry; all of it must be applied. Returns whether it was a duplicate. */
 bool wire_add(struct wire *wire, uint64_t batch, uint32_t handle, int64_t delta);
@@ -68,4 +69,5 @@ void wire_expect_closed(struct wire *wire);
 bool wire_text_is(struct text text, const char *string);
 bool wire_text_has(struct text text, const char *part);
 struct request wire_hello_request(uint8_t session, uint32_t lifetime_ms, uint64_t next_batch);
-struct request wire_add_request(uint64_t batch, const uint32_t *handles, const int64_t *deltas, size_t n);
+struct request wire_add_request(uint64_t batch, const uint32_t *handles, const int64_t *deltas,
+				size_t n);

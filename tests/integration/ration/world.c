@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int64_t world_total(const char *url, const char *path)
@@ -49,10 +50,12 @@ void world_close(struct ration *client)
 int64_t world_rss(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
-	long long size, resident;
+	char line[128], *resident;
 
 	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%lld %lld", &size, &resident), 2);
+	assert_non_null(fgets(line, sizeof(line), file));
 	assert_int_equal(fclose(file), 0);
-	return resident * sysconf(_SC_PAGESIZE);
+	resident = strchr(line, ' '); /* after the size, in pages */
+	assert_non_null(resident);
+	return strtoll(resident, NULL, 10) * sysconf(_SC_PAGESIZE);
 }

@@ -12,7 +12,8 @@ static void test_good(void **state)
 		const char *text;
 		struct address address;
 	} good[] = {
-		{ "unix:/run/rationd/rationd.sock", { ADDRESS_UNIX, "/run/rationd/rationd.sock", 0 } },
+		{ "unix:/run/rationd/rationd.sock",
+		  { ADDRESS_UNIX, "/run/rationd/rationd.sock", 0 } },
 		{ "unix:/a:b", { ADDRESS_UNIX, "/a:b", 0 } },
 		{ "tcp:localhost:7311", { ADDRESS_TCP, "localhost", 7311 } },
 		{ "tcp:*:0", { ADDRESS_TCP, "*", 0 } },

@@ -51,7 +51,8 @@ static void test_wrong(void **state)
 	assert_int_equal(parse(&args, "--config=a", "--config=b", NULL, NULL), -EINVAL);
 	assert_int_equal(parse(&args, "--config", "a", "--config", "b"), -EINVAL);
 	assert_int_equal(parse(&args, "--workers", NULL, NULL, NULL), -EINVAL);
-	assert_int_equal(parse(&args, "--max_items", "3", NULL, NULL), -EINVAL); /* a key, but not a flag */
+	assert_int_equal(parse(&args, "--max_items", "3", NULL, NULL),
+			 -EINVAL); /* a key, but not a flag */
 	assert_int_equal(parse(&args, "file", NULL, NULL, NULL), -EINVAL);
 	assert_int_equal(parse(&args, "-h", NULL, NULL, NULL), -EINVAL);
 	assert_int_equal(parse(&args, "--help=x", NULL, NULL, NULL), -EINVAL);

@@ -66,20 +66,25 @@ static void test_table(void **state)
 		if (key->type == CONFIG_LISTEN) {
 			continue;
 		}
-		assert_true(config_value_parse(key, config_value_format(key, key->fallback, text), &value, error));
+		assert_true(config_value_parse(key, config_value_format(key, key->fallback, text),
+					       &value, error));
 		assert_int_equal(value, key->fallback);
 		if (key->type == CONFIG_BOOL || key->type == CONFIG_KIND) {
 			continue;
 		}
-		assert_true(config_value_parse(key, config_value_format(key, key->min, text), &value, error));
+		assert_true(config_value_parse(key, config_value_format(key, key->min, text),
+					       &value, error));
 		assert_int_equal(value, key->min);
-		assert_true(config_value_parse(key, config_value_format(key, key->max, text), &value, error));
+		assert_true(config_value_parse(key, config_value_format(key, key->max, text),
+					       &value, error));
 		assert_int_equal(value, key->max);
 		/* One beyond is refused, with what is allowed. */
-		assert_false(config_value_parse(key, config_value_format(key, key->max + 1, text), &value, error));
+		assert_false(config_value_parse(key, config_value_format(key, key->max + 1, text),
+						&value, error));
 		assert_non_null(strstr(error, "allowed is"));
 		if (key->min > 1) {
-			assert_false(config_value_parse(key, config_value_format(key, key->min - 1, text), &value, error));
+			assert_false(config_value_parse(
+				key, config_value_format(key, key->min - 1, text), &value, error));
 		}
 	}
 }
@@ -104,10 +109,11 @@ static void test_defaults(void **state)
 
 static void test_values(void **state)
 {
-	struct config *config = expect_good("# comment\n; comment\n\n[daemon] # comment\n  workers=4\nbatch = 64 ; comment\n"
-					    "listen = unix:/a\nlisten = tcp:[::1]:2\nmax_output = 8Mi\nflush_interval = 250ms\n"
-					    "max_counters = 2M\nsocket_mode = 0600\r\n[metric x y]\nkind = gauge\nexpire_after = 7d\n"
-					    "[metric \xc3\xa4]\nmax_counters = 10k\noverflow = yes\n[metric empty]");
+	struct config *config = expect_good(
+		"# comment\n; comment\n\n[daemon] # comment\n  workers=4\nbatch = 64 ; comment\n"
+		"listen = unix:/a\nlisten = tcp:[::1]:2\nmax_output = 8Mi\nflush_interval = 250ms\n"
+		"max_counters = 2M\nsocket_mode = 0600\r\n[metric x y]\nkind = gauge\nexpire_after = 7d\n"
+		"[metric \xc3\xa4]\nmax_counters = 10k\noverflow = yes\n[metric empty]");
 	const struct config_metric *metric;
 
 	(void)state;
@@ -135,56 +141,94 @@ static void test_values(void **state)
 static void test_lines_that_are_wrong(void **state)
 {
 	(void)state;
-	expect_errors("workers = 1\n", "f:1: workers = 1 stands before any section; begin with [daemon]\n");
-	expect_errors("[daemon\n", "f:1: '[daemon' has no ']'; expected [daemon] or [metric NAME]\n");
-	expect_errors("[daemons]\nworkers = x\n", "f:1: unknown section [daemons]; expected [daemon] or [metric NAME]\n");
-	expect_errors("[daemon] workers\n", "f:1: 'workers' after [daemon]; expected nothing more on this line\n");
-	expect_errors("[daemon]\nworkers\n", "f:2: 'workers' is no setting; expected KEY = VALUE, [SECTION] or # COMMENT\n");
+	expect_errors("workers = 1\n",
+		      "f:1: workers = 1 stands before any section; begin with [daemon]\n");
+	expect_errors("[daemon\n",
+		      "f:1: '[daemon' has no ']'; expected [daemon] or [metric NAME]\n");
+	expect_errors("[daemons]\nworkers = x\n",
+		      "f:1: unknown section [daemons]; expected [daemon] or [metric NAME]\n");
+	expect_errors("[daemon] workers\n",
+		      "f:1: 'workers' after [daemon]; expected nothing more on this line\n");
+	expect_errors(
+		"[daemon]\nworkers\n",
+		"f:2: 'workers' is no setting; expected KEY = VALUE, [SECTION] or # COMMENT\n");
 	expect_errors("[daemon]\n[metric a]\n[daemon]\nworkers = x",
 		      "f:3: [daemon] was there before in this file; put all its keys into one\n");
-	expect_errors("[metric a]\n[metric a]\n", "f:2: [metric a] was there before in this file; put all its keys into one\n");
-	expect_errors("[metric a/b]\n", "f:1: [metric a/b]: the name of a metric is one segment of a path: it has no '/'\n");
-	expect_errors("[metric ]\n", "f:1: [metric ]: the name of a metric is one segment of a path: the path is empty; "
-				     "it needs at least one segment, the metric\n");
-	expect_errors("[daemon]\n= 5\n", "f:2: unknown key '' in [daemon]; see rationd.conf(5) for those there are\n");
+	expect_errors("[metric a]\n[metric a]\n",
+		      "f:2: [metric a] was there before in this file; put all its keys into one\n");
+	expect_errors(
+		"[metric a/b]\n",
+		"f:1: [metric a/b]: the name of a metric is one segment of a path: it has no '/'\n");
+	expect_errors(
+		"[metric ]\n",
+		"f:1: [metric ]: the name of a metric is one segment of a path: the path is empty; "
+		"it needs at least one segment, the metric\n");
+	expect_errors("[daemon]\n= 5\n",
+		      "f:2: unknown key '' in [daemon]; see rationd.conf(5) for those there are\n");
 }
 
 static void test_keys_that_are_wrong(void **state)
 {
 	(void)state;
-	expect_errors("[daemon]\nmax_conections = 3\n", "f:2: unknown key 'max_conections' in [daemon]; did you mean 'max_connections'?\n");
-	expect_errors("[daemon]\ncolour = red\n", "f:2: unknown key 'colour' in [daemon]; see rationd.conf(5) for those there are\n");
-	expect_errors("[metric a]\nworkers = 3\n", "f:2: unknown key 'workers' in [metric]; see rationd.conf(5) for those there are\n");
-	expect_errors("[daemon]\nworkers = 3\nworkers = 3\n", "f:3: workers = 3: workers was set before in this file; set it once\n");
-	expect_errors("[metric a]\noverflow = yes\n",
-		      "configuration: [metric a]: overflow = yes has no effect without max_counters; set both\n");
+	expect_errors(
+		"[daemon]\nmax_conections = 3\n",
+		"f:2: unknown key 'max_conections' in [daemon]; did you mean 'max_connections'?\n");
+	expect_errors(
+		"[daemon]\ncolour = red\n",
+		"f:2: unknown key 'colour' in [daemon]; see rationd.conf(5) for those there are\n");
+	expect_errors(
+		"[metric a]\nworkers = 3\n",
+		"f:2: unknown key 'workers' in [metric]; see rationd.conf(5) for those there are\n");
+	expect_errors("[daemon]\nworkers = 3\nworkers = 3\n",
+		      "f:3: workers = 3: workers was set before in this file; set it once\n");
+	expect_errors(
+		"[metric a]\noverflow = yes\n",
+		"configuration: [metric a]: overflow = yes has no effect without max_counters; set both\n");
 }
 
 static void test_values_that_are_wrong(void **state)
 {
 	(void)state;
-	expect_errors("[daemon]\nworkers = 65\n", "f:2: workers = 65: is out of range; allowed is 1 to 64, or auto\n");
-	expect_errors("[daemon]\nworkers = 0\n", "f:2: workers = 0: is out of range; allowed is 1 to 64, or auto\n");
-	expect_errors("[daemon]\nworkers = two\n", "f:2: workers = two: is not a whole number or auto\n");
-	expect_errors("[daemon]\nworkers = -1\n", "f:2: workers = -1: is not a whole number or auto\n");
+	expect_errors("[daemon]\nworkers = 65\n",
+		      "f:2: workers = 65: is out of range; allowed is 1 to 64, or auto\n");
+	expect_errors("[daemon]\nworkers = 0\n",
+		      "f:2: workers = 0: is out of range; allowed is 1 to 64, or auto\n");
+	expect_errors("[daemon]\nworkers = two\n",
+		      "f:2: workers = two: is not a whole number or auto\n");
+	expect_errors("[daemon]\nworkers = -1\n",
+		      "f:2: workers = -1: is not a whole number or auto\n");
 	expect_errors("[daemon]\nworkers =\n", "f:2: workers = : is not a whole number or auto\n");
-	expect_errors("[daemon]\nmax_items = 99999999999999999999\n", "f:2: max_items = 99999999999999999999: is not a whole number\n");
-	expect_errors("[daemon]\nmax_items = 9223372036854775807k\n", "f:2: max_items = 9223372036854775807k: is not a whole number\n");
-	expect_errors("[daemon]\nmax_items = 1.5\n", "f:2: max_items = 1.5: is not a whole number\n");
-	expect_errors("[daemon]\nmax_output = 2Mi\n", "f:2: max_output = 2Mi: is out of range; allowed is 2097168 to 1Gi\n");
-	expect_errors("[daemon]\nmax_output = 4MB\n",
-		      "f:2: max_output = 4MB: is not a number of bytes (such as 65536, 64Ki or 4Mi)\n");
-	expect_errors("[daemon]\nflush_interval = 5\n",
-		      "f:2: flush_interval = 5: is not a duration (a whole number and ns, us, ms, s, m, h or d, such as 250ms)\n");
-	expect_errors("[daemon]\nflush_interval = 9ms\n", "f:2: flush_interval = 9ms: is out of range; allowed is 10ms to 1h\n");
-	expect_errors("[daemon]\nsocket_mode = 0800\n", "f:2: socket_mode = 0800: is not an octal mode (such as 0660)\n");
-	expect_errors("[daemon]\nsocket_mode = 1777\n", "f:2: socket_mode = 1777: is out of range; allowed is 0000 to 0777\n");
+	expect_errors("[daemon]\nmax_items = 99999999999999999999\n",
+		      "f:2: max_items = 99999999999999999999: is not a whole number\n");
+	expect_errors("[daemon]\nmax_items = 9223372036854775807k\n",
+		      "f:2: max_items = 9223372036854775807k: is not a whole number\n");
+	expect_errors("[daemon]\nmax_items = 1.5\n",
+		      "f:2: max_items = 1.5: is not a whole number\n");
+	expect_errors("[daemon]\nmax_output = 2Mi\n",
+		      "f:2: max_output = 2Mi: is out of range; allowed is 2097168 to 1Gi\n");
+	expect_errors(
+		"[daemon]\nmax_output = 4MB\n",
+		"f:2: max_output = 4MB: is not a number of bytes (such as 65536, 64Ki or 4Mi)\n");
+	expect_errors(
+		"[daemon]\nflush_interval = 5\n",
+		"f:2: flush_interval = 5: is not a duration (a whole number and ns, us, ms, s, m, h or d, such as 250ms)\n");
+	expect_errors("[daemon]\nflush_interval = 9ms\n",
+		      "f:2: flush_interval = 9ms: is out of range; allowed is 10ms to 1h\n");
+	expect_errors("[daemon]\nsocket_mode = 0800\n",
+		      "f:2: socket_mode = 0800: is not an octal mode (such as 0660)\n");
+	expect_errors("[daemon]\nsocket_mode = 1777\n",
+		      "f:2: socket_mode = 1777: is out of range; allowed is 0000 to 0777\n");
 	expect_errors("[metric a]\nkind = meter\n", "f:2: kind = meter: is not counter or gauge\n");
-	expect_errors("[metric a]\nmax_counters = 5\noverflow = maybe\n", "f:3: overflow = maybe: is not yes or no\n");
-	expect_errors("[metric a]\nexpire_after = 1ms\n", "f:2: expire_after = 1ms: is out of range; allowed is 1s to 3660d, or never\n");
-	expect_errors("[daemon]\nlisten = /x\n",
-		      "f:2: listen = /x: is not an address to listen on; expected unix:PATH or tcp:HOST:PORT\n");
-	expect_errors("[daemon]\nlisten = unix:/x\nlisten = unix:/x\n", "f:3: listen = unix:/x: is there already; give each address once\n");
+	expect_errors("[metric a]\nmax_counters = 5\noverflow = maybe\n",
+		      "f:3: overflow = maybe: is not yes or no\n");
+	expect_errors(
+		"[metric a]\nexpire_after = 1ms\n",
+		"f:2: expire_after = 1ms: is out of range; allowed is 1s to 3660d, or never\n");
+	expect_errors(
+		"[daemon]\nlisten = /x\n",
+		"f:2: listen = /x: is not an address to listen on; expected unix:PATH or tcp:HOST:PORT\n");
+	expect_errors("[daemon]\nlisten = unix:/x\nlisten = unix:/x\n",
+		      "f:3: listen = unix:/x: is there already; give each address once\n");
 }
 
 /* Not only the first. */
@@ -208,12 +252,17 @@ static void test_long_lines_and_zero_bytes(void **state)
 	(void)state;
 	/* 198 bytes are read, and found wrong for what they say; 199 are not. */
 	(void)snprintf(text, sizeof(text), "[daemon]\nlisten = unix:/%0183d\n", 0);
-	(void)snprintf(expected, sizeof(expected), "f:2: listen = unix:/%0183d: is too long; the path of a socket has at most 107 bytes\n", 0);
+	(void)snprintf(
+		expected, sizeof(expected),
+		"f:2: listen = unix:/%0183d: is too long; the path of a socket has at most 107 bytes\n",
+		0);
 	expect_errors(text, expected);
 	(void)snprintf(text, sizeof(text), "[daemon]\nlisten = unix:/%0184d\n", 0);
 	expect_errors(text, "f:2: the line has 199 bytes; at most 198 are allowed\n");
 	(void)snprintf(text, sizeof(text), "[daemon]\nlisten = unix:/%0300d\nworkers = x\n", 0);
-	expect_errors(text, "f:2: the line has 315 bytes; at most 198 are allowed\nf:3: workers = x: is not a whole number or auto\n");
+	expect_errors(
+		text,
+		"f:2: the line has 315 bytes; at most 198 are allowed\nf:3: workers = x: is not a whole number or auto\n");
 	/* A comment may be as long as it likes, and a metric's name as long as a segment. */
 	memset(name, 'm', 128);
 	name[128] = '\0';
@@ -221,7 +270,8 @@ static void test_long_lines_and_zero_bytes(void **state)
 	config = expect_good(text);
 	assert_non_null(config_metric_find(config, name));
 	config = config_free(config);
-	assert_int_equal(config_load_text("f", "[daemon]\nwork\0ers = 1\n", 21, &report, &config), CONFIG_E_INVALID);
+	assert_int_equal(config_load_text("f", "[daemon]\nwork\0ers = 1\n", 21, &report, &config),
+			 CONFIG_E_INVALID);
 	assert_int_equal(report.n_errors, 1);
 	config = expect_good("\xef\xbb\xbf[daemon]\nworkers = 2");
 	assert_int_equal(config->workers, 2);
@@ -251,9 +301,11 @@ static void test_print(void **state)
 		assert_int_equal(config_print(again, file), 0);
 		(void)fclose(file);
 		assert_string_equal(printed, printed_again);
-		assert_int_equal(memcmp(&config->settings, &again->settings, sizeof(config->settings)), 0);
+		assert_int_equal(
+			memcmp(&config->settings, &again->settings, sizeof(config->settings)), 0);
 		assert_int_equal(config->n_metrics, again->n_metrics);
-		assert_memory_equal(config->metrics, again->metrics, config->n_metrics * sizeof(*config->metrics) + 1);
+		assert_memory_equal(config->metrics, again->metrics,
+				    config->n_metrics * sizeof(*config->metrics) + 1);
 		free(printed);
 		free(printed_again);
 		(void)config_free(config);
@@ -278,7 +330,9 @@ static void test_order(void **state)
 {
 	const char *dir = *state;
 	char file[256], folder[256];
-	const struct config_flag flags[] = { { "workers", "9" } }, listen[] = { { "listen", "unix:/flag" }, { "listen", "unix:/flag2" } };
+	const struct config_flag flags[] = { { "workers", "9" } },
+				 listen[] = { { "listen", "unix:/flag" },
+					      { "listen", "unix:/flag2" } };
 	struct config_source source = { .file = file };
 	struct config_report report = { 0 };
 	struct config *config;
@@ -286,10 +340,14 @@ static void test_order(void **state)
 	(void)snprintf(file, sizeof(file), "%s/r.conf", dir);
 	(void)snprintf(folder, sizeof(folder), "%s/r.conf.d", dir);
 	assert_int_equal(mkdir(folder, 0700), 0);
-	write_file(dir, "r.conf", "[daemon]\nworkers = 1\nmax_items = 1\nmax_walks = 1\nlisten = unix:/a\nlisten = unix:/b\n"
-				  "[metric m]\nkind = gauge\nmax_counters = 1\n");
-	write_file(folder, "20-b.conf", "[daemon]\nmax_items = 20\n[metric m]\nmax_counters = 20\n");
-	write_file(folder, "10-a.conf", "[daemon]\nmax_items = 10\nmax_walks = 10\nlisten = unix:/c\n[metric n]\n");
+	write_file(
+		dir, "r.conf",
+		"[daemon]\nworkers = 1\nmax_items = 1\nmax_walks = 1\nlisten = unix:/a\nlisten = unix:/b\n"
+		"[metric m]\nkind = gauge\nmax_counters = 1\n");
+	write_file(folder, "20-b.conf",
+		   "[daemon]\nmax_items = 20\n[metric m]\nmax_counters = 20\n");
+	write_file(folder, "10-a.conf",
+		   "[daemon]\nmax_items = 10\nmax_walks = 10\nlisten = unix:/c\n[metric n]\n");
 	write_file(folder, "30-ignored.txt", "nonsense");
 	write_file(folder, ".hidden.conf", "nonsense");
 	assert_int_equal(config_load(&source, &report, &config), 0);
@@ -321,14 +379,18 @@ static void test_files_that_are_wrong(void **state)
 	const char *dir = *state;
 	char file[256], expected[600];
 	struct errors errors = { "" };
-	struct config_source source = { .file = file, .flags = &(struct config_flag){ "workers", "x" }, .n_flags = 1 };
+	struct config_source source = { .file = file,
+					.flags = &(struct config_flag){ "workers", "x" },
+					.n_flags = 1 };
 	struct config_report report = { .error = take_error, .ctx = &errors };
 	struct config *config = NULL;
 
 	(void)snprintf(file, sizeof(file), "%s/none.conf", dir);
 	assert_int_equal(config_load(&source, &report, &config), CONFIG_E_INVALID);
-	(void)snprintf(expected, sizeof(expected),
-		       "%s: can't be read: No such file or directory\n--workers: workers = x: is not a whole number or auto\n", file);
+	(void)snprintf(
+		expected, sizeof(expected),
+		"%s: can't be read: No such file or directory\n--workers: workers = x: is not a whole number or auto\n",
+		file);
 	assert_string_equal(errors.text, expected);
 }
 
@@ -343,7 +405,8 @@ static void count_change(void *ctx, const char *key)
 static void test_fixed_changes(void **state)
 {
 	struct config *a = expect_good("[daemon]\nworkers = 1\nlisten = unix:/a\nmax_items = 5\n");
-	struct config *b = expect_good("[daemon]\nworkers = 2\nlisten = unix:/b\nmax_items = 6\nbatch = 5\n");
+	struct config *b =
+		expect_good("[daemon]\nworkers = 2\nlisten = unix:/b\nmax_items = 6\nbatch = 5\n");
 	char keys[256] = "";
 
 	(void)state;
@@ -368,7 +431,8 @@ int main(void)
 		cmocka_unit_test(test_long_lines_and_zero_bytes),
 		cmocka_unit_test(test_print),
 		cmocka_unit_test_setup_teardown(test_order, test_dir_setup, test_dir_teardown),
-		cmocka_unit_test_setup_teardown(test_files_that_are_wrong, test_dir_setup, test_dir_teardown),
+		cmocka_unit_test_setup_teardown(test_files_that_are_wrong, test_dir_setup,
+						test_dir_teardown),
 		cmocka_unit_test(test_fixed_changes),
 	};
 

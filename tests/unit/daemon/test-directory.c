@@ -23,20 +23,24 @@ static void test_owner(void **state)
 	assert_int_equal(directory_init(&directory, 3, 42), 0);
 	directory_set_limits(&directory, 100, 100);
 	make_id(id, 1);
-	assert_int_equal(directory_claim(&directory, id, 1, false, &session, &owner), 0); /* among equals: where it is */
+	assert_int_equal(directory_claim(&directory, id, 1, false, &session, &owner),
+			 0); /* among equals: where it is */
 	assert_int_equal(session->owner, 1);
 	assert_int_equal(directory_claim(&directory, id, 1, false, &again, &owner), 0);
 	assert_ptr_equal(again, session);
-	assert_int_equal(directory_claim(&directory, id, 2, true, &again, &owner), DIRECTORY_E_ELSEWHERE);
+	assert_int_equal(directory_claim(&directory, id, 2, true, &again, &owner),
+			 DIRECTORY_E_ELSEWHERE);
 	assert_int_equal(owner, 1);
 	make_id(id, 2);
-	assert_int_equal(directory_claim(&directory, id, 1, false, &again, &owner), DIRECTORY_E_ELSEWHERE);
+	assert_int_equal(directory_claim(&directory, id, 1, false, &again, &owner),
+			 DIRECTORY_E_ELSEWHERE);
 	assert_int_equal(owner, 0);
 	/* It is made where it settles, not where it was sent from. */
 	assert_int_equal(directory_sessions(&directory), 1);
 	assert_int_equal(directory_claim(&directory, id, 0, true, &again, &owner), 0);
 	make_id(id, 3);
-	assert_int_equal(directory_claim(&directory, id, 1, true, &again, &owner), 0); /* sent here: though it is not the least loaded */
+	assert_int_equal(directory_claim(&directory, id, 1, true, &again, &owner),
+			 0); /* sent here: though it is not the least loaded */
 	assert_int_equal(again->owner, 1);
 	directory_end(&directory, session);
 	assert_int_equal(directory_sessions(&directory), 2);
@@ -55,10 +59,12 @@ static void test_limit(void **state)
 	directory_set_limits(&directory, 2, 100);
 	for (uint32_t i = 0; i < 3; i++) {
 		make_id(id, i);
-		assert_int_equal(directory_claim(&directory, id, 0, false, &sessions[i], &owner), i < 2 ? 0 : DIRECTORY_E_FULL);
+		assert_int_equal(directory_claim(&directory, id, 0, false, &sessions[i], &owner),
+				 i < 2 ? 0 : DIRECTORY_E_FULL);
 	}
 	make_id(id, 0);
-	assert_int_equal(directory_claim(&directory, id, 0, false, &sessions[2], &owner), 0); /* known */
+	assert_int_equal(directory_claim(&directory, id, 0, false, &sessions[2], &owner),
+			 0); /* known */
 	directory_end(&directory, sessions[0]);
 	make_id(id, 2);
 	assert_int_equal(directory_claim(&directory, id, 0, false, &sessions[2], &owner), 0);
@@ -77,7 +83,9 @@ static void test_limit(void **state)
 /* More sessions than buckets: all are found, and ended in any order. */
 static void test_many(void **state)
 {
-	enum { N = 20000 };
+	enum {
+		N = 20000
+	};
 	struct directory directory;
 	struct session **sessions = calloc(N, sizeof(*sessions)), *found;
 	uint8_t id[MESSAGE_SESSION_BYTES];
@@ -88,7 +96,8 @@ static void test_many(void **state)
 	directory_set_limits(&directory, N, 0);
 	for (uint32_t i = 0; i < N; i++) {
 		make_id(id, i);
-		assert_int_equal(directory_claim(&directory, id, 0, false, &sessions[i], &owner), 0);
+		assert_int_equal(directory_claim(&directory, id, 0, false, &sessions[i], &owner),
+				 0);
 	}
 	assert_true(directory.n_buckets >= N / 2);
 	for (uint32_t i = 0; i < N; i++) {

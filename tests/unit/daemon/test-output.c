@@ -38,8 +38,9 @@ static int teardown(void **state)
 static void put(struct fixture *fixture, uint32_t from, uint32_t n, bool staged, size_t *written)
 {
 	for (uint32_t i = from; i < from + n; i++) {
-		assert_int_equal(output_add(&fixture->output, staged ? &fixture->stage : NULL, fixture->fds[0], (const uint8_t *)&i,
-					    sizeof(i), written),
+		assert_int_equal(output_add(&fixture->output, staged ? &fixture->stage : NULL,
+					    fixture->fds[0], (const uint8_t *)&i, sizeof(i),
+					    written),
 				 0);
 	}
 }
@@ -74,7 +75,8 @@ static void test_one_write_at_the_end(void **state)
 
 	put(fixture, 0, 1000, true, &written);
 	assert_int_equal(written, 0);
-	assert_int_equal(output_flush(&fixture->output, &fixture->stage, fixture->fds[0], &written), 0);
+	assert_int_equal(output_flush(&fixture->output, &fixture->stage, fixture->fds[0], &written),
+			 0);
 	assert_int_equal(written, 4000);
 	assert_int_equal(output_pending(&fixture->output), 0);
 	assert_null(fixture->output.pending);
@@ -89,14 +91,17 @@ static void test_order_when_the_socket_is_full(void **state)
 	uint32_t expected = 0;
 
 	put(fixture, 0, 300000, true, &written);
-	assert_int_equal(output_flush(&fixture->output, &fixture->stage, fixture->fds[0], &written), 0);
+	assert_int_equal(output_flush(&fixture->output, &fixture->stage, fixture->fds[0], &written),
+			 0);
 	assert_true(output_pending(&fixture->output) > 0);
 	assert_int_equal(written + output_pending(&fixture->output), 1200000);
 	put(fixture, 300000, 100, false, &written);
 	put(fixture, 300100, 100, true, &written);
 	while (expected < 300200) {
 		expected = get(fixture, expected);
-		assert_int_equal(output_flush(&fixture->output, &fixture->stage, fixture->fds[0], &written), 0);
+		assert_int_equal(output_flush(&fixture->output, &fixture->stage, fixture->fds[0],
+					      &written),
+				 0);
 	}
 	assert_int_equal(written, 300200 * 4);
 	assert_int_equal(output_pending(&fixture->output), 0);
@@ -109,8 +114,12 @@ static void test_one_larger_than_the_stage(void **state)
 	size_t written = 0;
 
 	memset(large, 0, OUTPUT_STAGE + 1);
-	assert_int_equal(output_add(&fixture->output, &fixture->stage, fixture->fds[0], large, 10, &written), 0);
-	assert_int_equal(output_add(&fixture->output, &fixture->stage, fixture->fds[0], large, OUTPUT_STAGE + 1, &written), 0);
+	assert_int_equal(output_add(&fixture->output, &fixture->stage, fixture->fds[0], large, 10,
+				    &written),
+			 0);
+	assert_int_equal(output_add(&fixture->output, &fixture->stage, fixture->fds[0], large,
+				    OUTPUT_STAGE + 1, &written),
+			 0);
 	assert_int_equal(written, 10);
 	assert_int_equal(output_pending(&fixture->output), OUTPUT_STAGE + 1);
 	free(large);

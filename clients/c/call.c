@@ -280,8 +280,8 @@ static int greet(struct call *call, int64_t deadline)
 			.agent = text_of("libration/" RATION_VERSION),
 		},
 	};
+	struct reply reply = { .type = REPLY_NONE };
 	const uint8_t *message;
-	struct reply reply;
 	size_t len;
 	int r;
 
@@ -309,7 +309,7 @@ static int greet(struct call *call, int64_t deadline)
 
 static int reconnect(struct call *call, int64_t deadline)
 {
-	int fd, r;
+	int fd = -1, r;
 
 	error_clear();
 	r = connect_any(call->address, deadline, &fd);

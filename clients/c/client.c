@@ -199,7 +199,7 @@ struct ration *ration_open(const char *url, const struct ration_options *options
 	if (r == 0) {
 		r = client_new(url == NULL ? default_url() : url, options, &client);
 	}
-	if (r < 0) {
+	if (client == NULL) {
 		return open_failed(r);
 	}
 	fork_enlist(client);

@@ -71,7 +71,7 @@ struct ration_counter *counters_at(const struct counters *counters, uint32_t han
  * Hand over what counters have grown by since they were collected last. Everything whose add returned before the call is in it.
  */
 void counters_collect(struct counters *counters,
-		      void (*grown)(void *ctx, struct ration_counter *counter, int64_t growth),
+		      void (*fn)(void *ctx, struct ration_counter *counter, int64_t growth),
 		      void *ctx);
 
 /* In the child of a fork, before anything is collected there: what stands in the slots is the parent's. */

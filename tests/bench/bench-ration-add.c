@@ -234,7 +234,7 @@ static struct ration *open_client(void)
 
 int main(int argc, char **argv)
 {
-	unsigned n = argc > 1 ? (unsigned)atoi(argv[1]) : 9;
+	unsigned n = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 9;
 	uint64_t undelivered = 0, added;
 	struct ration *client;
 

@@ -62,22 +62,22 @@ RATION_API const char *ration_code_name(int code);
 
 /* Something that was added and is not counted. `path` and `text` are valid during the call. */
 struct ration_loss {
-	int code;	  /* enum ration_code */
+	int code; /* enum ration_code */
 	const char *path;
 	int64_t amount;
 	const char *text;
 };
 
 struct ration_options {
-	size_t size;		    /* sizeof(struct ration_options): set by RATION_OPTIONS_INIT */
+	size_t size; /* sizeof(struct ration_options): set by RATION_OPTIONS_INIT */
 	/*
 	 * How long the daemon remembers the session after its connection broke; 1..86,400,000; default 60,000. What was sent and not
 	 * acknowledged when it broke is counted once if the library is back within this time, else possibly twice.
 	 */
 	uint32_t session_lifetime_ms;
-	uint32_t send_interval_ms;    /* how long growth waits at most before it is sent; 1..60,000; default 50 */
-	size_t max_unacknowledged;    /* bytes of batches kept until acknowledged; 64 KiB..1 GiB; default 4 MiB */
-	uint32_t max_counters;	      /* 1..2^26; default 1,000,000 */
+	uint32_t send_interval_ms; /* how long growth waits at most before it is sent; 1..60,000; default 50 */
+	size_t max_unacknowledged; /* bytes of batches kept until acknowledged; 64 KiB..1 GiB; default 4 MiB */
+	uint32_t max_counters; /* 1..2^26; default 1,000,000 */
 	/*
 	 * Called from the background thread, or from ration_close, for what can't be counted; one call at a time. It may add, and must not
 	 * call ration_flush or ration_close of this client. NULL: silence.
@@ -85,7 +85,10 @@ struct ration_options {
 	void (*on_loss)(void *ctx, const struct ration_loss *loss);
 	void *ctx;
 };
-#define RATION_OPTIONS_INIT { sizeof(struct ration_options), 0, 0, 0, 0, NULL, NULL }
+#define RATION_OPTIONS_INIT                                           \
+	{                                                             \
+		sizeof(struct ration_options), 0, 0, 0, 0, NULL, NULL \
+	}
 
 /*
  * url: "unix:PATH", "tcp:HOST:PORT" or "tcp:[ADDRESS]:PORT"; NULL: $RATIOND_SOCKET, else unix:/run/rationd/rationd.sock. options:
@@ -130,9 +133,9 @@ RATION_API int ration_flush(struct ration *client, int timeout_ms);
 /* ---- reading ---- */
 
 enum ration_consistency {
-	RATION_FRESH, /* at most the daemon's pending threshold behind; the default */
+	RATION_FRESH,  /* at most the daemon's pending threshold behind; the default */
 	RATION_CACHED, /* cheapest: the folded totals as they are */
-	RATION_EXACT, /* all that any client's acknowledged batches hold */
+	RATION_EXACT,  /* all that any client's acknowledged batches hold */
 };
 
 enum ration_kind {
@@ -141,11 +144,11 @@ enum ration_kind {
 };
 
 struct ration_value {
-	int code;	 /* enum ration_code: RATION_OK, RATION_NOT_FOUND, RATION_INVALID_ARGUMENT */
+	int code; /* enum ration_code: RATION_OK, RATION_NOT_FOUND, RATION_INVALID_ARGUMENT */
 	enum ration_kind kind;
 	bool leaf;
-	int64_t own;	 /* added at this very path */
-	int64_t total;	 /* own + all descendants */
+	int64_t own;   /* added at this very path */
+	int64_t total; /* own + all descendants */
 };
 
 struct ration_view {
@@ -158,8 +161,9 @@ struct ration_view {
  * n 0 asks only whether the daemon answers. 0; -ENOTCONN (at once, if nobody listens), -ETIMEDOUT, or a code that concerns the whole
  * request; ret_values and ret_view are untouched then. What this client has added is seen after ration_flush.
  */
-RATION_API int ration_get(struct ration *client, const char *const *paths, size_t n, enum ration_consistency consistency,
-			  int timeout_ms, struct ration_value *ret_values, struct ration_view *ret_view);
+RATION_API int ration_get(struct ration *client, const char *const *paths, size_t n,
+			  enum ration_consistency consistency, int timeout_ms,
+			  struct ration_value *ret_values, struct ration_view *ret_view);
 
 struct ration_entry {
 	const char *path; /* terminated; valid during the call */
@@ -173,8 +177,10 @@ struct ration_entry {
  * Counters that are there during the whole walk are visited exactly once. RATION_NOT_FOUND: no such root; RATION_ABORTED: the daemon was
  * started anew meanwhile.
  */
-RATION_API int ration_walk(struct ration *client, const char *root, uint32_t depth, enum ration_consistency consistency, int timeout_ms,
-			   bool (*visit)(void *ctx, const struct ration_entry *entry), void *ctx, struct ration_view *ret_view);
+RATION_API int ration_walk(struct ration *client, const char *root, uint32_t depth,
+			   enum ration_consistency consistency, int timeout_ms,
+			   bool (*visit)(void *ctx, const struct ration_entry *entry), void *ctx,
+			   struct ration_view *ret_view);
 
 /* ---- the daemon ---- */
 
@@ -188,7 +194,9 @@ struct ration_status_item {
 	int64_t number;
 	const char *help;
 };
-RATION_API int ration_status(struct ration *client, int timeout_ms, void (*item)(void *ctx, const struct ration_status_item *item), void *ctx);
+RATION_API int ration_status(struct ration *client, int timeout_ms,
+			     void (*item)(void *ctx, const struct ration_status_item *item),
+			     void *ctx);
 
 struct ration_metric {
 	size_t size; /* sizeof(struct ration_metric): set by RATION_METRIC_INIT */
@@ -197,14 +205,19 @@ struct ration_metric {
 	bool overflow;		  /* past it: count under <parent>/__other__ instead of refusing */
 	uint64_t expire_after_ms; /* idle leaves are removed after this; 0: never */
 };
-#define RATION_METRIC_INIT { sizeof(struct ration_metric), RATION_COUNTER, 0, false, 0 }
+#define RATION_METRIC_INIT                                                \
+	{                                                                 \
+		sizeof(struct ration_metric), RATION_COUNTER, 0, false, 0 \
+	}
 
 /*
  * Declare a metric or change it (ration_metric_set), or read what it is (ration_metric_get; RATION_NOT_FOUND). ret_metric begins with
  * RATION_METRIC_INIT.
  */
-RATION_API int ration_metric_set(struct ration *client, const char *name, const struct ration_metric *metric, int timeout_ms);
-RATION_API int ration_metric_get(struct ration *client, const char *name, int timeout_ms, struct ration_metric *ret_metric);
+RATION_API int ration_metric_set(struct ration *client, const char *name,
+				 const struct ration_metric *metric, int timeout_ms);
+RATION_API int ration_metric_get(struct ration *client, const char *name, int timeout_ms,
+				 struct ration_metric *ret_metric);
 
 /* This library's version, "0.1.0". */
 RATION_API const char *ration_version(void);

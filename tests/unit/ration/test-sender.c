@@ -632,6 +632,7 @@ static void test_the_daemons_limits_are_kept(void **state)
 			fake_applied(&peer, &request);
 		}
 	}
+	assert_int_equal(n_told, 95);
 	assert_int_equal(ration_flush(fixture->client, FAKE_WAIT_MS), 0);
 	fake_hang_up(&peer);
 }

@@ -44,6 +44,11 @@ enum engine_error {
 	ENGINE_E_KIND,	      /* the metric already counts as the other kind */
 	ENGINE_E_BUSY,	      /* no seat left for a worker */
 	ENGINE_E_CURSOR,      /* not a cursor of this walk */
+	/* of lib/engine/quota.h */
+	ENGINE_E_REFUSED,   /* a quota refuses the charge */
+	ENGINE_E_AMOUNT,    /* an amount out of range */
+	ENGINE_E_UNDERFLOW, /* more is given back than is held */
+	ENGINE_E_RULE,	    /* a fatal fault in a rule */
 };
 
 enum engine_kind {
@@ -219,6 +224,11 @@ struct engine_stats {
 	uint64_t pending_signals, pending_skipped;
 	uint64_t add_negative, add_overflow, add_gone; /* adds refused, by reason */
 	int64_t pending, pending_threshold;
+	uint64_t charges_granted, charges_refused; /* dry runs not counted; a lease is a charge */
+	uint64_t charge_flushes; /* flushes that charges near a max asked for */
+	uint64_t gates_closed;	 /* changes of limits that charges waited for */
+	uint32_t rules_file, rules_run_time;
+	uint32_t planes; /* limits that counters carry: one for each counter and window */
 	size_t n_refused_prefixes;
 	struct engine_refused refused_prefixes[ENGINE_MAX_REFUSED]; /* most refused first */
 };

@@ -30,8 +30,11 @@ die() {
 }
 # 1234567 as 1,234,567
 commas() { sed ':a; s/\([0-9]\)\([0-9]\{3\}\)\($\|,\)/\1,\2\3/; ta' <<<"$1"; }
+# Microseconds as "1.234 s"
+seconds() { printf '%d.%03d s\n' $(($1 / 1000000)) $(($1 / 1000 % 1000)); }
 
 while (($# > 0)); do
+	(($# > 1)) || die "\"$1\" lacks its value, or is none of --bin DIR, --load PROGRAM, --increments N"
 	case $1 in
 	--bin) bin=$2 ;;
 	--load) load=$2 ;;
@@ -46,13 +49,14 @@ done
 dir=$(mktemp -d "${TMPDIR:-/tmp}/rationd-demo.XXXXXX")
 pids=()
 cleanup() {
-	local status=$? pid
+	local status=$? i
 	trap - EXIT
-	for pid in "${pids[@]}"; do
-		kill "$pid" 2>/dev/null || true
-		wait "$pid" 2>/dev/null || true
+	# The daemon, the first, goes last: who still talks to it does not complain.
+	for ((i = ${#pids[@]} - 1; i >= 0; i--)); do
+		kill "${pids[i]}" 2>/dev/null || true
+		wait "${pids[i]}" 2>/dev/null || true
 	done
-	if ((status != 0)) && [[ -s $dir/rationd.log ]]; then
+	if ((status == 1)) && [[ -s $dir/rationd.log ]]; then
 		printf '\nThe daemon said:\n' >&2
 		tail -n 20 "$dir/rationd.log" >&2
 	fi
@@ -150,14 +154,21 @@ say "$(($(wc -l <"$dir/expected") - 1)) sections, each total equal to awk's sum;
 
 # ---- 3 ----
 
-# The daemon's CPU time in clock ticks: user and system are fields 14 and 15, after a name that may hold blanks.
-cpu_ticks() { sed 's/.*) //' "/proc/$daemon/stat" | awk '{ print $12 + $13 }'; }
+# The daemon's CPU time in microseconds: what the scheduler has given to its threads; from a kernel that doesn't say so, in ticks.
+cpu_us() {
+	if [[ -r /proc/$daemon/schedstat ]]; then
+		cat "/proc/$daemon"/task/*/schedstat | awk '{ ns += $1 } END { printf "%.0f\n", ns / 1e3 }'
+	else
+		# User and system are fields 14 and 15, after a name that may hold blanks.
+		sed 's/.*) //' "/proc/$daemon/stat" | awk -v hz="$(getconf CLK_TCK)" '{ printf "%.0f\n", ($12 + $13) * 1e6 / hz }'
+	fi
+}
 
 step "3. Counting at full speed"
 total=$((processes * threads * increments))
 say "$processes processes of $threads threads add 1 to $counters shared counters, $(commas $total) times in all,"
 say "while rationctl tree load walks in a loop"
-ticks_before=$(cpu_ticks)
+cpu_before=$(cpu_us)
 start=${EPOCHREALTIME/./}
 loads=()
 for ((i = 0; i < processes; i++)); do
@@ -180,12 +191,12 @@ wait_all "${loads[@]}"
 end=${EPOCHREALTIME/./}
 touch "$dir/stop"
 wait_all "$reader"
-ticks=$(($(cpu_ticks) - ticks_before))
+cpu=$(($(cpu_us) - cpu_before))
 counted=$("$rationctl" get --exact load | awk '{ print $1 }')
 say "added   $(commas $total)" \
 	"counted $(commas "$counted")" \
-	"in $(awk -v us=$((end - start)) 'BEGIN { printf "%.2f", us / 1e6 }') s: $(awk -v n="$total" -v us=$((end - start)) 'BEGIN { printf "%.0f", n / us }') million a second, while the tree was walked $(<"$dir/walks") times" \
-	"the daemon's CPU time: $(awk -v t="$ticks" -v hz="$(getconf CLK_TCK)" 'BEGIN { printf "%.2f", t / hz }') s"
+	"in $(seconds $((end - start))): $((total / (end - start))) million a second, while the tree was walked $(<"$dir/walks") times" \
+	"the daemon's CPU time for it, walks included: $(seconds "$cpu"); libration sends it sums, not single increments"
 [[ $counted == "$total" ]] || die "added and counted differ"
 
 # ---- 4 ----

@@ -66,7 +66,7 @@ static void nearest(void **state)
 
 	(void)state;
 	assert_string_equal(text_nearest("stauts", words), "status");
-	assert_string_equal(text_nearest("tre", words), "tree");
+	assert_string_equal(text_nearest("treee", words), "tree");
 	assert_string_equal(text_nearest("flsh", words), "flush");
 	assert_string_equal(text_nearest("metrics", words), "metric");
 	assert_string_equal(text_nearest("ver", words), "version");

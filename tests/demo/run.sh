@@ -147,7 +147,7 @@ awk -F '\t' '{
 		sum[path] += $3
 	}
 }
-END { for (path in sum) printf "%d %s\n", sum[path], path }' "$dir/packages" | sort -k 2 >"$dir/expected"
+END { for (path in sum) printf "%.0f %s\n", sum[path], path }' "$dir/packages" | sort -k 2 >"$dir/expected"
 cut -d ' ' -f 2 "$dir/expected" | xargs "$rationctl" get --exact | awk '{ print $1, $2 }' | sort -k 2 >"$dir/counted"
 diff -u --label "summed by awk" --label "counted by rationd" "$dir/expected" "$dir/counted" || die "these sums differ"
 say "$(($(wc -l <"$dir/expected") - 1)) sections, each total equal to awk's sum; $(commas "$(head -n 1 "$dir/expected" | cut -d ' ' -f 1)") KiB in all"

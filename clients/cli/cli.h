@@ -82,5 +82,5 @@ const char *cli_socket(const struct cli *cli);
 /* Report what a libration function returned if it is not 0. `path`: what it was about, or NULL. */
 void cli_answer(struct cli *cli, int r, const char *path);
 
-/* "NOTE: at most N behind" under an answer that is not exact, for people; members error_bound and age_ms with --json. */
+/* How far an answer may be off: members error_bound and age_ms with --json, a note for people else. */
 void cli_view(struct cli *cli, const struct ration_view *view);

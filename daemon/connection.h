@@ -69,9 +69,6 @@ struct connection *connection_new(int fd, const char *peer, int64_t now_ns);
 /* Of one that no worker has. Closes. Takes NULL, returns NULL. */
 struct connection *connection_free(struct connection *connection);
 
-/* The worker's thread takes it in, and answers what came with it. */
-void connection_attach(struct connection *connection, struct worker *worker);
-
 /* ---- for the handlers of requests, and for the worker ---- */
 
 /* Encode and send. A reply that does not fit a frame is replaced by an error that says so. */
@@ -86,3 +83,23 @@ void connection_stop(struct connection *connection);
 
 /* Close at once, whatever waits. Frees. */
 void connection_close(struct connection *connection);
+
+/* ---- for round.c ---- */
+
+/* NEW or OPEN. */
+bool connection_is_active(const struct connection *connection);
+/* Write what the socket takes. */
+void connection_flush(struct connection *connection);
+/* Bytes that wait for the socket. */
+size_t connection_waiting(struct connection *connection);
+/* A fault of the client's: log it, count it, and end. */
+void connection_fault(struct connection *connection, enum code code, const char *text);
+/* Log and count that a timeout is over; what follows is up to the caller. */
+void connection_timed_out(struct connection *connection, const char *text);
+/* The worker has it no more: no events, not in its list. */
+void connection_leave(struct connection *connection);
+/*
+ * The one place where a round ends: what is to be sent is sent, and what comes next is decided. The connection may be
+ * gone afterwards.
+ */
+void connection_settle(struct connection *connection);

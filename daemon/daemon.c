@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/notify.h"
+#include "daemon/reload.h"
 #include "lib/base/cleanup.h"
 #include "proto/frame.h"
 
@@ -24,7 +25,7 @@ static void set_state(struct daemon *daemon, enum daemon_state state)
 	atomic_store_explicit(&daemon->state, (int)state, memory_order_relaxed);
 }
 
-static void add_one(_Atomic(uint64_t) *word)
+void daemon_count(_Atomic(uint64_t) *word)
 {
 	atomic_fetch_add_explicit(word, 1, memory_order_relaxed);
 }
@@ -61,7 +62,7 @@ static void refuse(struct daemon *daemon, int fd, const char *peer, const char *
 	const uint8_t *bytes;
 	size_t len;
 
-	add_one(&daemon->connections_refused);
+	daemon_count(&daemon->connections_refused);
 	log_peer(&daemon->log, LOG_KIND_REFUSED, clock_monotonic_ns(), LOG_WARNING, peer,
 		 "refused: %s", text);
 	if (reply_encode(&arena, &goodbye, &bytes, &len) == 0) {
@@ -93,178 +94,19 @@ static void on_accepted(void *ctx, int fd, const char *peer)
 	worker_hand(least, connection);
 }
 
-/* ---- metrics of the configuration ---- */
+/* ---- what a reload can change ---- */
 
-static struct engine_metric metric_of(const struct config_metric *metric)
-{
-	return (struct engine_metric){
-		.kind = metric->kind == ENGINE_GAUGE ? ENGINE_GAUGE : ENGINE_COUNTER,
-		.max_counters = (uint32_t)metric->max_counters,
-		.overflow = metric->overflow != 0,
-		.expire_after_ns = metric->expire_after_ns,
-	};
-}
-
-static bool metric_equal(const struct config_metric *a, const struct config_metric *b)
-{
-	return b != NULL && a->kind == b->kind && a->max_counters == b->max_counters &&
-	       a->overflow == b->overflow && a->expire_after_ns == b->expire_after_ns;
-}
-
-static int declare(struct daemon *daemon, const char *name, const struct engine_metric *metric)
-{
-	int r = engine_declare(daemon->engine, name, strlen(name), metric);
-
-	if (r == ENGINE_E_KIND) {
-		log_line(
-			&daemon->log, LOG_ERR,
-			"[metric %s]: kind can't change while the metric has counters; restart for that",
-			name);
-	} else if (r > 0) {
-		log_line(&daemon->log, LOG_ERR,
-			 "[metric %s]: can't be declared: there are as many metrics as there may be",
-			 name);
-	} else if (r < 0) {
-		log_line(&daemon->log, LOG_ERR, "[metric %s]: can't be declared: %s", name,
-			 strerror(-r));
-	}
-	return r > 0 ? -EINVAL : r;
-}
-
-/*
- * Declare what `config` says and `old` (NULL: nothing) did not; what clients declared meanwhile stays where the files did not change.
- * All or nothing: a failure brings back what was.
- */
-static int declare_all(struct daemon *daemon, const struct config *config, const struct config *old)
-{
-	_cleanup_free_ struct engine_metric *before =
-		calloc(config->n_metrics + 1, sizeof(*before));
-	int r = before != NULL ? 0 : -ENOMEM;
-	size_t done = 0;
-
-	for (; r == 0 && done < config->n_metrics; done++) {
-		const struct config_metric *metric = &config->metrics[done];
-		const struct engine_metric declared = metric_of(metric);
-
-		if (old != NULL && metric_equal(metric, config_metric_find(old, metric->name))) {
-			continue;
-		}
-		/* A metric that is not known yet is taken back to what such a metric is. */
-		(void)engine_metric(daemon->engine, metric->name, strlen(metric->name),
-				    &before[done]);
-		r = declare(daemon, metric->name, &declared);
-		if (r != 0) {
-			break;
-		}
-	}
-	while (r != 0 && done-- > 0) {
-		const struct config_metric *metric = &config->metrics[done];
-
-		if (old == NULL || !metric_equal(metric, config_metric_find(old, metric->name))) {
-			(void)engine_declare(daemon->engine, metric->name, strlen(metric->name),
-					     &before[done]);
-		}
-	}
-	return r;
-}
-
-/* ---- reload ---- */
-
-static void report_to_log(void *ctx, const char *text)
-{
-	struct daemon *daemon = ctx;
-
-	log_line(&daemon->log, LOG_ERR, "%s", text);
-}
-
-static void tell_fixed(void *ctx, const char *key)
-{
-	struct daemon *daemon = ctx;
-
-	log_line(&daemon->log, LOG_WARNING,
-		 "%s has changed in the configuration, which takes effect at restart", key);
-}
-
-static void tell_removed_metrics(struct daemon *daemon, const struct config *config)
-{
-	for (size_t i = 0; i < daemon->config->n_metrics; i++) {
-		const char *name = daemon->config->metrics[i].name;
-
-		if (config_metric_find(config, name) == NULL) {
-			log_line(
-				&daemon->log, LOG_WARNING,
-				"[metric %s] is no longer in the configuration, which takes effect at restart",
-				name);
-		}
-	}
-}
-
-static void set_limits(struct daemon *daemon)
+void daemon_set_limits(struct daemon *daemon)
 {
 	directory_set_limits(&daemon->directory, (uint32_t)daemon->config->max_sessions,
 			     (uint64_t)daemon->config->max_handles_total);
 }
 
-/* Keeps what can't change as it runs, so that the next reload compares with what is in force. */
-static void keep_fixed(struct config *config, const struct config *old)
-{
-	memcpy(config->listen, old->listen, sizeof(config->listen));
-	config->n_listen = old->n_listen;
-	config->socket_mode = old->socket_mode;
-	config->workers = old->workers;
-	config->batch = old->batch;
-	config->max_counters = old->max_counters;
-}
-
-static void set_flush_timer(struct daemon *daemon)
+void daemon_set_flush_timer(struct daemon *daemon)
 {
 	struct timeval interval = clock_timeval(daemon->config->flush_interval_ns);
 
 	(void)event_add(daemon->flush_timer, &interval);
-}
-
-static int take_config(struct daemon *daemon, struct config *config)
-{
-	int r = declare_all(daemon, config, daemon->config);
-
-	if (r != 0) {
-		return r;
-	}
-	(void)config_fixed_changes(daemon->config, config, tell_fixed, daemon);
-	tell_removed_metrics(daemon, config);
-	keep_fixed(config, daemon->config);
-	daemon->config = config_free(daemon->config);
-	daemon->config = config;
-	set_limits(daemon);
-	set_flush_timer(daemon);
-	for (unsigned i = 0; i < daemon->n_workers; i++) {
-		/* Without memory for it a worker keeps its old limits: ignoring, the next reload tells it again. */
-		(void)worker_send_settings(&daemon->workers[i], &config->settings);
-	}
-	return 0;
-}
-
-int daemon_reload(struct daemon *daemon)
-{
-	struct config_report report = { .error = report_to_log, .ctx = daemon };
-	struct config *config = NULL;
-	int r = config_load(daemon->source, &report, &config);
-
-	if (r == 0) {
-		r = take_config(daemon, config);
-		if (r != 0) {
-			(void)config_free(config);
-		}
-	}
-	if (r != 0) {
-		add_one(&daemon->reloads_failed);
-		log_line(&daemon->log, LOG_ERR,
-			 "the configuration was not reloaded; what ran before goes on");
-		return r > 0 ? -EINVAL : r;
-	}
-	add_one(&daemon->reloads);
-	log_line(&daemon->log, LOG_INFO, "the configuration was reloaded");
-	return 0;
 }
 
 /* ---- events of the main thread ---- */
@@ -273,8 +115,9 @@ static void notify_running(struct daemon *daemon, bool ready, bool failed)
 {
 	char text[128];
 
-	(void)snprintf(text, sizeof(text), "Serving on %zu sockets with %u workers.%s",
-		       daemon->listeners.n, daemon->n_workers,
+	(void)snprintf(text, sizeof(text), "Serving on %zu socket%s with %u worker%s.%s",
+		       daemon->listeners.n, daemon->listeners.n == 1 ? "" : "s", daemon->n_workers,
+		       daemon->n_workers == 1 ? "" : "s",
 		       failed ? " The last reload failed: see the log." : "");
 	if (ready) {
 		notify_ready(text);
@@ -301,7 +144,7 @@ static void on_reload(evutil_socket_t number, short what, void *arg)
 	(void)what;
 	notify_reloading();
 	set_state(daemon, DAEMON_RELOADING);
-	r = daemon_reload(daemon);
+	r = reload(daemon);
 	set_state(daemon, DAEMON_RUNNING);
 	notify_running(daemon, /* ready= */ true, r != 0);
 }
@@ -349,7 +192,7 @@ static int set_events(struct daemon *daemon)
 	    event_add(daemon->second_timer, &second) != 0) {
 		return -ENOMEM;
 	}
-	set_flush_timer(daemon);
+	daemon_set_flush_timer(daemon);
 	return 0;
 }
 
@@ -396,7 +239,7 @@ static int make_engine(struct daemon *daemon)
 	};
 	int r = engine_new(&daemon->engine, &options);
 
-	return r == 0 ? declare_all(daemon, config, NULL) : r;
+	return r == 0 ? reload_declare(daemon, config, NULL) : r;
 }
 
 static int make_workers(struct daemon *daemon)
@@ -468,7 +311,7 @@ int daemon_new(struct config *config, const struct config_source *source,
 		r = directory_init(&daemon->directory, daemon->n_workers, random_u64());
 	}
 	if (r == 0) {
-		set_limits(daemon);
+		daemon_set_limits(daemon);
 		r = make_engine(daemon);
 	}
 	if (r == 0) {

@@ -62,5 +62,10 @@ struct daemon *daemon_free(struct daemon *daemon);
 /* Serve until a signal says stop; returns when everything acknowledged is in the totals. 0 or a negative errno. */
 int daemon_run(struct daemon *daemon);
 
-/* Read the configuration again, all or nothing; what went wrong is logged. */
-int daemon_reload(struct daemon *daemon);
+/* ---- for reload.c ---- */
+
+/* Let the configuration's limits and its interval be in force. */
+void daemon_set_limits(struct daemon *daemon);
+void daemon_set_flush_timer(struct daemon *daemon);
+/* One more; by the main thread, read by Status. */
+void daemon_count(_Atomic(uint64_t) *word);

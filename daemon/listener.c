@@ -2,7 +2,6 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
-#include "lib/base/cleanup.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -13,10 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <systemd/sd-daemon.h>
@@ -37,31 +33,13 @@ int listeners_init(struct listeners *listeners, struct log *log,
 	return listeners->spare_fd >= 0 ? 0 : -errno;
 }
 
-/* Remove the file only if it is still the one we made. */
-static void remove_socket(struct listener *listener)
-{
-	struct stat stat;
-
-	if (lstat(listener->path, &stat) == 0 && stat.st_dev == listener->device &&
-	    stat.st_ino == listener->inode) {
-		(void)unlink(listener->path);
-	}
-}
-
 static void listener_close(struct listener *listener)
 {
 	if (listener->event != NULL) {
 		event_free(listener->event);
 	}
-	if (listener->path != NULL) {
-		remove_socket(listener);
-		/* Removed while locked: whoever waits for the lock sees that its file is gone and makes a new one. */
-		(void)unlink(listener->lock_path);
-		(void)close(listener->lock_fd);
-	}
+	socket_unix_remove(&listener->unix_socket);
 	(void)close(listener->fd);
-	free(listener->path);
-	free(listener->lock_path);
 	*listener = (struct listener){ .fd = -1 };
 }
 
@@ -95,7 +73,7 @@ static struct listener *add(struct listeners *listeners, int fd, const char *nam
 		return NULL;
 	}
 	listener = &listeners->all[listeners->n++];
-	*listener = (struct listener){ .fd = fd, .lock_fd = -1 };
+	*listener = (struct listener){ .fd = fd, .unix_socket = SOCKET_UNIX_INIT };
 	(void)snprintf(listener->name, sizeof(listener->name), "%s", name);
 	return listener;
 }
@@ -141,236 +119,43 @@ int listeners_adopt(struct listeners *listeners)
 	return r;
 }
 
-/* ---- unix ---- */
-
-static bool is_same_file(int fd, const char *path)
-{
-	struct stat ours, theirs;
-
-	return fstat(fd, &ours) == 0 && stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
-	       ours.st_ino == theirs.st_ino;
-}
-
-/* The lock file, locked; -EWOULDBLOCK: somebody else has it. */
-static int take_lock(const char *path, int *ret_fd)
-{
-	for (;;) {
-		_cleanup_close_ int fd =
-			open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0) {
-			return -errno;
-		}
-		/* The one before us may have removed the file between our open and our lock. */
-		if (is_same_file(fd, path)) {
-			*ret_fd = fd;
-			fd = -1;
-			return 0;
-		}
-	}
-}
-
-/* Nobody of ours is there; is anybody? 0: the path is free now. */
-static int clear_path(struct log *log, const struct sockaddr_un *to)
-{
-	_cleanup_close_ int probe = -1;
-	struct stat stat;
-
-	if (lstat(to->sun_path, &stat) != 0) {
-		return errno == ENOENT ? 0 : -errno;
-	}
-	if (!S_ISSOCK(stat.st_mode)) {
-		log_line(
-			log, LOG_ERR,
-			"unix:%s: there is a file that is not a socket; remove it, or listen elsewhere",
-			to->sun_path);
-		return -EEXIST;
-	}
-	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (probe < 0) {
-		return -errno;
-	}
-	/* EAGAIN is a full backlog: somebody is there. */
-	if (connect(probe, (const struct sockaddr *)to, sizeof(*to)) == 0 ||
-	    errno != ECONNREFUSED) {
-		log_line(log, LOG_ERR,
-			 "unix:%s: another program is listening there; stop it, or listen elsewhere",
-			 to->sun_path);
-		return -EADDRINUSE;
-	}
-	log_line(log, LOG_NOTICE, "unix:%s: replacing a socket on which nobody listens",
-		 to->sun_path);
-	return unlink(to->sun_path) == 0 ? 0 : -errno;
-}
-
-static int bind_unix(struct log *log, const struct sockaddr_un *to, mode_t mode, int *ret_fd)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0 || bind(fd, (const struct sockaddr *)to, sizeof(*to)) != 0 ||
-	    chmod(to->sun_path, mode) != 0 || listen(fd, LISTENER_BACKLOG) != 0) {
-		int r = -errno;
-
-		log_line(log, LOG_ERR, "unix:%s: can't listen: %s", to->sun_path, strerror(-r));
-		return r;
-	}
-	*ret_fd = fd;
-	fd = -1;
-	return 0;
-}
+/* ---- ours ---- */
 
 static int open_unix(struct listeners *listeners, const char *path, const char *name, mode_t mode)
 {
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	_cleanup_close_ int fd = -1, lock_fd = -1;
-	_cleanup_free_ char *own_path = strdup(path), *lock_path = NULL;
+	struct socket_unix unix_socket = SOCKET_UNIX_INIT;
 	struct listener *listener;
-	struct stat stat;
-	int r;
+	int fd, r = socket_unix_open(&unix_socket, listeners->log, path, mode, &fd);
 
-	/* address_parse has seen to it that it fits. */
-	memcpy(to.sun_path, path, strnlen(path, ADDRESS_MAX_UNIX));
-	if (own_path == NULL || asprintf(&lock_path, "%s.lock", path) < 0) {
-		lock_path = NULL;
-		return -ENOMEM;
-	}
-	r = take_lock(lock_path, &lock_fd);
-	if (r == -EWOULDBLOCK) {
-		log_line(listeners->log, LOG_ERR,
-			 "%s: another rationd is listening there; stop it, or listen elsewhere",
-			 name);
-		return -EADDRINUSE;
-	}
 	if (r < 0) {
-		log_line(listeners->log, LOG_ERR, "%s: can't lock %s: %s", name, lock_path,
-			 strerror(-r));
 		return r;
 	}
-	r = clear_path(listeners->log, &to);
-	if (r == 0) {
-		r = bind_unix(listeners->log, &to, mode, &fd);
-	}
-	if (r == 0 && lstat(path, &stat) != 0) {
-		r = -errno;
-	}
-	listener = r == 0 ? add(listeners, fd, name) : NULL;
+	listener = add(listeners, fd, name);
 	if (listener == NULL) {
-		(void)unlink(lock_path);
-		return r < 0 ? r : -E2BIG;
-	}
-	listener->device = stat.st_dev;
-	listener->inode = stat.st_ino;
-	listener->path = own_path;
-	listener->lock_path = lock_path;
-	listener->lock_fd = lock_fd;
-	own_path = lock_path = NULL;
-	fd = lock_fd = -1;
-	log_line(listeners->log, LOG_INFO, "listening on %s", name);
-	return 0;
-}
-
-/* ---- TCP ---- */
-
-/* What it is called now that the kernel may have chosen a port. */
-static void name_of(int fd, char *name)
-{
-	struct sockaddr_storage at;
-	socklen_t len = sizeof(at);
-	char host[64], port[16];
-
-	if (getsockname(fd, (struct sockaddr *)&at, &len) == 0 &&
-	    getnameinfo((struct sockaddr *)&at, len, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
-		(void)snprintf(name, ADDRESS_MAX_TEXT,
-			       strchr(host, ':') != NULL ? "tcp:[%s]:%s" : "tcp:%s:%s", host, port);
-	}
-}
-
-static int bind_tcp(const struct addrinfo *to, int *ret_fd)
-{
-	_cleanup_close_ int fd =
-		socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int on = 1, off = 0;
-
-	if (fd < 0) {
-		return -errno;
-	}
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* [::] is both families; an address of one family is that one. */
-	if (to->ai_family == AF_INET6) {
-		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	}
-	if (bind(fd, to->ai_addr, to->ai_addrlen) != 0 || listen(fd, LISTENER_BACKLOG) != 0) {
-		return -errno;
-	}
-	*ret_fd = fd;
-	fd = -1;
-	return 0;
-}
-
-static int open_one_tcp(struct listeners *listeners, const struct addrinfo *to)
-{
-	char name[ADDRESS_MAX_TEXT] = "tcp";
-	_cleanup_close_ int fd = -1;
-	int r = bind_tcp(to, &fd);
-
-	if (r < 0) {
-		return r;
-	}
-	name_of(fd, name);
-	if (add(listeners, fd, name) == NULL) {
+		socket_unix_remove(&unix_socket);
+		(void)close(fd);
 		return -E2BIG;
 	}
-	fd = -1;
+	listener->unix_socket = unix_socket;
 	log_line(listeners->log, LOG_INFO, "listening on %s", name);
 	return 0;
 }
 
-static int open_all_tcp(struct listeners *listeners, const char *host, const char *port,
-			const char *name)
+static int open_tcp(struct listeners *listeners, const struct address *address)
 {
-	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
-					.ai_socktype = SOCK_STREAM,
-					.ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-	struct addrinfo *all = NULL;
-	int r = getaddrinfo(host, port, &hints, &all), error = 0;
-	size_t before = listeners->n;
+	struct socket_tcp all[SOCKET_TCP_MAX];
+	size_t n = 0;
+	int r = socket_tcp_open(listeners->log, address, all, &n);
 
-	if (r != 0) {
-		log_line(listeners->log, LOG_ERR, "%s: can't find the host: %s", name,
-			 gai_strerror(r));
-		return -EADDRNOTAVAIL;
-	}
-	for (const struct addrinfo *to = all; to != NULL; to = to->ai_next) {
-		r = open_one_tcp(listeners, to);
-		/* A host without IPv6 still lists ::1 for localhost. */
-		if (r < 0 && r != -EADDRNOTAVAIL && r != -EAFNOSUPPORT) {
-			error = r;
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		if (add(listeners, all[i].fd, all[i].name) != NULL) {
+			log_line(listeners->log, LOG_INFO, "listening on %s", all[i].name);
+			continue;
 		}
-	}
-	freeaddrinfo(all);
-	if (error == 0 && listeners->n == before) {
-		error = -EADDRNOTAVAIL;
-	}
-	if (error != 0) {
-		log_line(listeners->log, LOG_ERR, "%s: can't listen: %s", name, strerror(-error));
-	}
-	return error;
-}
-
-static int open_tcp(struct listeners *listeners, const struct address *address, const char *name)
-{
-	char port[8];
-	size_t before = listeners->n;
-	int r;
-
-	(void)snprintf(port, sizeof(port), "%u", address->port);
-	if (strcmp(address->host, "*") != 0) {
-		return open_all_tcp(listeners, address->host, port, name);
-	}
-	r = open_all_tcp(listeners, "::", port, name);
-	if (r < 0 && listeners->n == before && r != -EADDRINUSE) {
-		r = open_all_tcp(listeners, "0.0.0.0", port, name);
+		for (; i < n; i++) {
+			(void)close(all[i].fd);
+		}
+		r = -E2BIG;
 	}
 	return r;
 }
@@ -381,7 +166,7 @@ int listeners_open(struct listeners *listeners, const struct address *address, m
 
 	(void)address_format(address, name);
 	return address->scheme == ADDRESS_UNIX ? open_unix(listeners, address->host, name, mode)
-					       : open_tcp(listeners, address, name);
+					       : open_tcp(listeners, address);
 }
 
 /* ---- accepting ---- */

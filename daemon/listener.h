@@ -2,12 +2,11 @@
 /*
  * listener: sockets that accept, ours or passed by systemd.
  *
- * A unix socket's file is replaced if nobody answers on it and never if somebody does: a lock file beside it (PATH.lock) keeps
- * two daemons apart, and a connect keeps us off a stranger's socket.
- *
  * Thread safety: the main thread alone.
  */
 #include "daemon/address.h"
+#include "daemon/socket-tcp.h"
+#include "daemon/socket-unix.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,11 +24,7 @@ struct listener {
 	int fd;
 	char name[ADDRESS_MAX_TEXT]; /* as an address */
 	struct event *event;
-	/* Of a unix socket of ours. */
-	char *path, *lock_path;
-	int lock_fd;
-	dev_t device;
-	ino_t inode;
+	struct socket_unix unix_socket; /* if it is one of ours */
 };
 
 struct listeners {

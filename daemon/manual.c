@@ -113,7 +113,7 @@ void manual_daemon(FILE *file)
 	put_text(file, CONFIG_DEFAULT_FILE ", " CONFIG_DEFAULT_FILE ".d/*.conf");
 	(void)fputs("\nThe configuration; see \\fBrationd.conf\\fR(5).\nNeither need exist.\n.TP\n",
 		    file);
-	put_text(file, ADDRESS_DEFAULT + strlen("unix:"));
+	put_text(file, &ADDRESS_DEFAULT[strlen("unix:")]);
 	(void)fputs(
 		"\nThe socket, where nothing else was said.\nBeside it is a lock file of the same name and .lock.\n"
 		".SH SEE ALSO\n\\fBrationd.conf\\fR(5), \\fBrationctl\\fR(1)\n",

@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/directory.h"
+#include "daemon/round.h"
 #include "daemon/session.h"
 #include "lib/engine/engine.h"
 #include "lib/rcu/grace.h"
@@ -156,7 +157,7 @@ static void open_letter(struct worker *worker, struct letter *letter)
 	switch (letter->kind) {
 	case LETTER_CONNECTION:
 		stats_add(&worker->stats.connections_opened, letter->connection->settled ? 0 : 1);
-		connection_attach(letter->connection, worker);
+		round_attach(letter->connection, worker);
 		break;
 	case LETTER_SETTINGS:
 		worker->settings = letter->settings;

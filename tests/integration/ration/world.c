@@ -22,8 +22,8 @@ int64_t world_total(const char *url, const char *path)
 static void no_loss(void *ctx, const struct ration_loss *loss)
 {
 	(void)ctx;
-	(void)fprintf(stderr, "lost: %s %lld: %s\n", loss->path, (long long)loss->amount,
-		      loss->text);
+	(void)fprintf(stderr, "lost: %s %lld: %s (%s)\n", loss->path, (long long)loss->amount,
+		      loss->text, ration_error());
 	abort();
 }
 

@@ -148,6 +148,7 @@ bool level_give(struct quota_node *node, int64_t n)
 
 /* ---- a window ---- */
 
+/* All ones: the count has got beyond what it can tell, and stays there until its window is over. Every max is below. */
 static uint64_t count_max(const struct quota_node *node)
 {
 	return (UINT64_C(1) << node->count_bits) - 1;
@@ -219,7 +220,7 @@ static bool window_take(struct quota_node *node, int64_t n, const struct level_m
 		uint64_t sum = count + (uint64_t)n;
 		uint64_t lost = 0;
 
-		/* max fits its bits, so what is beyond them is refused here unless nothing is. */
+		/* max fits its bits: what is beyond them is refused here, unless there is no max. */
 		if (sum > (uint64_t)hard) {
 			*ret_word = base;
 			return false;
@@ -281,10 +282,11 @@ static void window_undo(struct quota_node *node, int64_t n, uint64_t taken)
 	uint64_t word = usage_of(node);
 
 	do {
-		/* The window is over (and what was in it), or the count has stopped telling. */
-		if (number_of(node, word) != number_of(node, taken) ||
-		    (word & count_max(node)) < (uint64_t)n ||
-		    (taken & count_max(node)) == count_max(node)) {
+		uint64_t count = word & count_max(node);
+
+		/* The window is over, and what was in it (or came again, the clock being set back); or the count has stopped telling. */
+		if (number_of(node, word) != number_of(node, taken) || count < (uint64_t)n ||
+		    count == count_max(node)) {
 			return;
 		}
 	} while (!replace(node, &word, word - (uint64_t)n));

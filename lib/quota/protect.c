@@ -10,7 +10,7 @@ int64_t protect_used(int64_t usage, int64_t setting)
 	return usage < setting ? usage : setting;
 }
 
-/* part x whole / of, rounded down: all >= 0, of > 0, part <= of. */
+/* part x whole / of, rounded down: all >= 0, of > 0, and part or whole <= of. */
 static int64_t share(int64_t part, int64_t whole, int64_t of)
 {
 	return (int64_t)((unsigned __int128)(uint64_t)part * (uint64_t)whole / (uint64_t)of);
@@ -20,29 +20,31 @@ int64_t protect_effective(int64_t usage, int64_t setting, const struct protect_p
 			  bool recursive)
 {
 	int64_t used = protect_used(usage, setting);
-	int64_t effective = used;
-	int64_t unclaimed, unprotected, spare;
+	int64_t children, unclaimed, unprotected, spare;
 
 	if (parent == NULL || usage <= 0) {
 		return used;
 	}
-	if (parent->children > parent->effective) {
-		/* The sum may be of another moment than what this node uses: then the part is all there is. */
-		if (used > parent->children) {
-			used = parent->children;
+	/* Of another moment than the rest, the sum may even be below 0: a claim was taken back before it was added. */
+	children = parent->children > 0 ? parent->children : 0;
+	if (children > parent->effective) {
+		if (used > children) {
+			used = children;
 		}
-		return parent->effective > 0 ? share(used, parent->effective, parent->children) : 0;
+		return parent->effective > 0 ? share(used, parent->effective, children) : 0;
 	}
-	if (!recursive || parent->usage <= parent->children) {
+	if (!recursive || parent->usage <= children) {
 		return used;
 	}
-	/* The parent's usage is more than its children claim, so the quotient exists; it is what they use beyond their claims. */
-	unclaimed = parent->effective - parent->children;
-	unprotected = parent->usage - parent->children;
+	/* What the parent uses beyond its children's claims; consistent numbers need neither of the two cuts. */
+	unprotected = parent->usage - children;
+	unclaimed = parent->effective - children;
+	if (unclaimed > unprotected) {
+		unclaimed = unprotected;
+	}
 	spare = usage - used;
 	if (spare > unprotected) {
 		spare = unprotected;
 	}
-	effective += share(spare, unclaimed, unprotected);
-	return effective < usage ? effective : usage;
+	return used + share(spare, unclaimed, unprotected);
 }

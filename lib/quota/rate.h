@@ -16,8 +16,8 @@
  * 7/min, 1000/s, 10^10/s all do); else rounded up, which makes the rate smaller by less than 1 in `cost`: 1 in 10^6 up to 10^5/s,
  * 1 in 250 at 10^9/s.
  *
- * A reading of the clock that is older than another's is only stricter. Words are taken modulo 2^64: a bucket that nobody has looked at
- * for two years (584 with the scale 1) may seem in use for a while.
+ * A reading of the clock that is older than another's is only stricter. Words are taken modulo 2^64: a bucket that nobody has
+ * charged for 20 months (438 years with the scale 1) may seem in use for a while.
  *
  * Thread safety: pure functions.
  */

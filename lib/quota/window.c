@@ -163,7 +163,7 @@ unsigned window_bits(const struct window *window)
 int64_t window_count_max(const struct window *window)
 {
 	if (window->kind == WINDOW_PER || window->kind == WINDOW_CALENDAR) {
-		return (int64_t)((UINT64_C(1) << (64 - window_bits(window))) - 1);
+		return (int64_t)((UINT64_C(1) << (64 - window_bits(window))) - 2);
 	}
 	return INT64_MAX;
 }

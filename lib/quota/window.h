@@ -67,5 +67,7 @@ int64_t window_end(const struct window *window, int64_t number);
  * of a 64-bit word: 33 bits for windows of a second, 44 for an hour, 49 for a day, 54 for a month. PER and CALENDAR only.
  */
 unsigned window_bits(const struct window *window);
-/* The largest count of a plane with this window; INT64_MAX without a window. */
+/*
+ * The largest count of a plane with this window that can be told: all ones are kept for "more than that". INT64_MAX without a window.
+ */
 int64_t window_count_max(const struct window *window);

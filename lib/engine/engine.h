@@ -87,14 +87,14 @@ struct engine_ref {
 /* How far an answer can be off. */
 struct engine_view {
 	int64_t error_bound; /* a total may lack at most this much growth (in magnitude) added before the call */
-	int64_t age_ns; /* since the flush it rests on began; 0: exact */
+	int64_t age_ns; /* since the flush it rests on began; 0: exact; INT64_MAX: there was none yet */
 };
 
 struct engine_reading {
 	enum engine_kind kind;
 	bool leaf;
-	int64_t own;
-	int64_t total;
+	int64_t own; /* added at this very path; exact at any time, never steps back in a metric that only grows */
+	int64_t total; /* own and below, as far as folded: what engine_view is about, and behind `own` perhaps */
 	int64_t born_ns;
 };
 
@@ -120,7 +120,10 @@ int engine_join(struct engine *engine, struct engine_worker **ret_worker);
 /* Folds all the worker holds back, then gives up its seat. No count is lost, none moves backwards for any reader. */
 void engine_leave(struct engine_worker *worker);
 
-/* A worker adds between these two; keep the stretch short (one frame), a removal waits for it. They nest. */
+/*
+ * A worker adds between these two; keep the stretch short (one frame), a removal waits for it. They nest. The thread is in no other
+ * read section meanwhile: the rare add that must wait for a lock (near the ends of int64) leaves this one and comes back.
+ */
 void engine_begin(struct engine_worker *worker);
 void engine_end(struct engine_worker *worker);
 
@@ -154,13 +157,17 @@ size_t engine_add_many(struct engine_worker *worker, const struct engine_item *i
 int engine_intern(struct engine *engine, const char *path, size_t len, int64_t now_ns,
 		  struct engine_ref *ret_ref);
 
-/* Remove a leaf: its own value moves to its parent, whose total does not change. A metric's root can't be removed while
- * it has children (ENGINE_E_BUSY). References to it are dead when this returns, and stay so. */
+/*
+ * Remove a leaf: its own value moves to its parent, whose total does not change (a metric's is gone). ENGINE_E_PATH, ENGINE_E_NOT_FOUND;
+ * ENGINE_E_BUSY: it has children; ENGINE_E_OVERFLOW: the parent's own value would leave int64. References to it are dead when this returns,
+ * and stay so.
+ */
 int engine_remove(struct engine *engine, const char *path, size_t len);
 
 /*
- * Remove leaves idle for their metric's expire_after. Call it every so often; each call looks at at most `budget` counters and goes on
- * where the last one stopped. Returns how many were removed.
+ * Remove leaves idle for their metric's expire_after, metrics themselves apart: leaves whose own value was the same whenever this looked
+ * for that long (so a gauge that always is back at its value by then counts as idle). Call it every so often; each call looks at at most `budget`
+ * counters and goes on where the last one stopped. Returns how many were removed.
  */
 size_t engine_expire(struct engine *engine, int64_t now_ns, size_t budget);
 
@@ -208,11 +215,12 @@ int engine_walk(struct engine *engine, const char *root, size_t len, uint32_t de
 /* ---- what the engine says of itself ---- */
 
 struct engine_refused {
-	char prefix[513];
-	uint64_t count;
+	char prefix[513]; /* the refused paths' parent; "" where a metric was refused */
+	uint64_t count; /* not too small; too large by at most all refusals / ENGINE_MAX_REFUSED */
 };
 
 struct engine_stats {
+	/* There may be more than the ceiling says: ENGINE_OTHER of a full engine, with the metric two for each declared one. */
 	uint32_t counters, counters_max;
 	uint32_t workers;
 	uint32_t batch;
@@ -225,8 +233,8 @@ struct engine_stats {
 	uint64_t add_negative, add_overflow, add_gone; /* adds refused, by reason */
 	int64_t pending, pending_threshold;
 	uint64_t charges_granted, charges_refused; /* dry runs not counted; a lease is a charge */
-	uint64_t charge_flushes; /* flushes that charges near a max asked for */
-	uint64_t gates_closed;	 /* changes of limits that charges waited for */
+	uint64_t charge_flushes;		   /* flushes that charges near a max asked for */
+	uint64_t gates_closed;			   /* changes of limits that charges waited for */
 	uint32_t rules_file, rules_run_time;
 	uint32_t planes; /* limits that counters carry: one for each counter and window */
 	size_t n_refused_prefixes;

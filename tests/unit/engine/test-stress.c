@@ -18,9 +18,9 @@
 
 #define RUN_NS (SECOND * 6 / 5)
 #define N_ADDERS 3
-#define N_LEAVES 12
+#define N_LEAVES 60
 #define N_GROUPS 3
-#define BATCH 8
+#define BATCH 16
 
 /* cmocka's own asserts are for the main thread alone. */
 #define CHECK(condition)                                                                      \

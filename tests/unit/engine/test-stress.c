@@ -310,9 +310,9 @@ static void check_exact(struct stress *stress)
 	assert_int_equal(total(stress->engine, stress->metric), sum);
 }
 
-static struct stress stress_new(const char *metric, bool gauge)
+static struct stress stress_new(const char *metric, bool gauge, uint32_t batch)
 {
-	struct stress stress = { .engine = make_engine(100, N_ADDERS, BATCH),
+	struct stress stress = { .engine = make_engine(100, N_ADDERS, batch),
 				 .metric = metric,
 				 .gauge = gauge,
 				 .until = now() + RUN_NS };
@@ -329,7 +329,7 @@ static void test_adds_and_reads(void **state)
 	struct thread threads[N_ADDERS + 5];
 
 	(void)state;
-	stress = stress_new("m", false);
+	stress = stress_new("m", false, BATCH);
 	for (uint64_t i = 0; i < N_ADDERS; i++) {
 		start(&threads[i], &stress, i, adder);
 	}
@@ -343,13 +343,32 @@ static void test_adds_and_reads(void **state)
 	engine_free(stress.engine);
 }
 
+/* Much is held back, so that the bound of FRESH is what pending says, and a flush that it didn't wait for would show. */
+static void test_large_batch(void **state)
+{
+	static struct stress stress;
+	struct thread threads[N_ADDERS + 3];
+
+	(void)state;
+	stress = stress_new("m", false, 1u << 20);
+	for (uint64_t i = 0; i < N_ADDERS; i++) {
+		start(&threads[i], &stress, i, adder);
+	}
+	start(&threads[N_ADDERS], &stress, 0, total_reader);
+	start(&threads[N_ADDERS + 1], &stress, 1, total_reader);
+	start(&threads[N_ADDERS + 2], &stress, 2, flusher);
+	join(threads, N_ADDERS + 3);
+	check_exact(&stress);
+	engine_free(stress.engine);
+}
+
 static void test_gauges(void **state)
 {
 	static struct stress stress;
 	struct thread threads[N_ADDERS + 2];
 
 	(void)state;
-	stress = stress_new("g", true);
+	stress = stress_new("g", true, BATCH);
 	for (uint64_t i = 0; i < N_ADDERS; i++) {
 		start(&threads[i], &stress, i, adder);
 	}
@@ -749,9 +768,9 @@ static void test_turning_strict(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adds_and_reads), cmocka_unit_test(test_gauges),
-		cmocka_unit_test(test_bursts),	       cmocka_unit_test(test_removals),
-		cmocka_unit_test(test_turning_strict),
+		cmocka_unit_test(test_adds_and_reads), cmocka_unit_test(test_large_batch),
+		cmocka_unit_test(test_gauges),	       cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_removals),       cmocka_unit_test(test_turning_strict),
 	};
 
 	(void)test_seed();

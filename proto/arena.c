@@ -13,7 +13,7 @@ struct arena_block {
 
 static struct arena_block *block_new(struct arena *arena, size_t at_least)
 {
-	size_t size = ARENA_BLOCK_MIN;
+	size_t size = arena->first > ARENA_BLOCK_MIN ? arena->first : ARENA_BLOCK_MIN;
 	if (arena->blocks) {
 		size = arena->blocks->size < ARENA_BLOCK_MAX / 2 ? arena->blocks->size * 2
 								 : ARENA_BLOCK_MAX;
@@ -78,10 +78,16 @@ static void free_blocks(struct arena *arena, struct arena_block *keep)
 void arena_reset(struct arena *arena)
 {
 	struct arena_block *keep = NULL;
+	size_t together = 0; /* can't wrap: this much is allocated */
 	for (struct arena_block *block = arena->blocks; block; block = block->next) {
+		together += block->size;
 		if (block->size <= ARENA_KEEP && (!keep || block->size > keep->size)) {
 			keep = block;
 		}
+	}
+	if (keep && keep->size < together && together <= ARENA_KEEP) {
+		keep = NULL;
+		arena->first = together;
 	}
 	free_blocks(arena, keep);
 	if (keep) {
@@ -93,4 +99,5 @@ void arena_reset(struct arena *arena)
 void arena_deinit(struct arena *arena)
 {
 	free_blocks(arena, NULL);
+	arena->first = 0;
 }

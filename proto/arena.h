@@ -2,12 +2,11 @@
 /*
  * arena: memory for one frame's worth of decoded or encoded message, given back all at once.
  *
- * A bump allocator over a list of growing blocks. A reset keeps the largest block that is not above ARENA_KEEP, so
- * that after a few frames the same memory serves every further one without a call to malloc, and one huge frame does
- * not leave a huge block behind.
+ * A bump allocator over a list of growing blocks. A reset keeps the largest block that is not above ARENA_KEEP; and if
+ * one block was not enough, the next one is made as large as all together. So after a few frames the same memory serves
+ * every further one without a call to malloc, and one huge frame does not leave a huge block behind.
  *
- * The limit bounds what is handed out between two resets; the memory behind it stays below twice that +
- * ARENA_BLOCK_MAX.
+ * The limit bounds what is handed out between two resets; the memory behind it stays below twice that + ARENA_KEEP.
  *
  * Thread safety: none needed; an arena belongs to one thread.
  */
@@ -17,7 +16,8 @@
 #define ARENA_BLOCK_MIN ((size_t)16 << 10) /* bytes; blocks double from here, ... */
 #define ARENA_BLOCK_MAX \
 	((size_t)1 << 20) /* ... to here; a larger request gets a block of its own size */
-#define ARENA_KEEP ((size_t)256 << 10) /* the largest block kept over a reset */
+#define ARENA_KEEP \
+	((size_t)2 << 20) /* the largest block kept over a reset: the largest charge fits */
 
 struct arena_block;
 
@@ -25,6 +25,7 @@ struct arena {
 	struct arena_block *blocks; /* newest first */
 	size_t used,
 		limit; /* bytes handed out since the last reset (rounded up for alignment), and their ceiling */
+	size_t first; /* at least so large is the first block to come; 0 or up to ARENA_KEEP */
 };
 
 #define ARENA_INIT(limit_)        \

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "proto/quick.h"
 #include "proto/quota-wire.h"
 #include "proto/wire.h"
 
@@ -193,8 +194,10 @@ static int decode_body(struct arena *arena, const Ration__V1__Reply *message, st
 		return 0;
 	case RATION__V1__REPLY__BODY_GOODBYE:
 		reply->type = REPLY_GOODBYE;
-		reply->goodbye.code = message->goodbye->code;
-		reply->goodbye.text = wire_text(message->goodbye->text);
+		reply->goodbye = (struct error_body){
+			.code = message->goodbye->code,
+			.text = wire_text(message->goodbye->text),
+		};
 		return 0;
 	case RATION__V1__REPLY__BODY__NOT_SET:
 	default:
@@ -211,7 +214,8 @@ int reply_decode(struct arena *arena, const uint8_t *bytes, size_t len, struct r
 	}
 	const Ration__V1__Reply *wire = (const Ration__V1__Reply *)message;
 
-	struct reply reply = { .id = wire->id };
+	struct reply reply; /* not cleared, as in request_decode */
+	reply.id = wire->id;
 	r = decode_body(arena, wire, &reply);
 	if (r < 0) {
 		return r;
@@ -475,8 +479,12 @@ int reply_encode(struct arena *arena, const struct reply *reply, const uint8_t *
 {
 	Ration__V1__Reply message = RATION__V1__REPLY__INIT;
 	struct reply_room room;
+	int r = quick_encode_charged(arena, reply, ret_bytes, ret_len);
+	if (r != QUICK_E_OTHER) {
+		return r;
+	}
 	message.id = reply->id;
-	int r = encode_body(arena, reply, &message, &room);
+	r = encode_body(arena, reply, &message, &room);
 	if (r < 0) {
 		return r;
 	}

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "proto/quick.h"
 #include "proto/quota-wire.h"
 #include "proto/wire.h"
 
@@ -111,13 +112,18 @@ int request_decode(struct arena *arena, const uint8_t *bytes, size_t len,
 		   struct request *ret_request)
 {
 	ProtobufCMessage *message;
-	int r = wire_unpack(arena, &ration__v1__request__descriptor, bytes, len, &message);
+	int r = quick_decode_charge(arena, bytes, len, ret_request);
+	if (r != QUICK_E_OTHER) {
+		return r;
+	}
+	r = wire_unpack(arena, &ration__v1__request__descriptor, bytes, len, &message);
 	if (r < 0) {
 		return r;
 	}
 	const Ration__V1__Request *wire = (const Ration__V1__Request *)message;
 
-	struct request request = { .id = wire->id };
+	struct request request; /* not cleared, which would cost as much as an add's whole body */
+	request.id = wire->id;
 	r = decode_body(arena, wire, &request);
 	if (r < 0) {
 		return r;

@@ -1,9 +1,10 @@
 /*
- * bench-decode: what it costs to take a batch of adds off the wire, by thread CPU time.
+ * bench-decode: what it costs to take a batch of adds or a charge off the wire, by thread CPU time.
  *
  * Decodes the same Add again and again as the daemon does (frame_find, request_decode, arena_reset) and prints
  * nanoseconds an increment, for several sizes of batch. For comparison: a loop that does nothing but read the same
  * varints, the least any decoder has to do. Both sum what they read, and the sums must agree with what was encoded.
+ * Then the same for a Charge with several numbers of items, without a comparison, and for the encoding of its answer.
  */
 #include "proto/frame.h"
 #include "proto/message.h"
@@ -159,6 +160,99 @@ static void bench(size_t n, uint32_t counters)
 	arena_deinit(&arena);
 }
 
+/* ---- charges ---- */
+
+#define MAX_CHARGE 10000u
+
+static uint64_t decode_charge(struct arena *arena, const uint8_t *bytes, size_t len)
+{
+	const uint8_t *message;
+	size_t message_len, used;
+	struct request request;
+	uint64_t sum = 0;
+	arena_reset(arena);
+	if (frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) != FRAME_OK ||
+	    request_decode(arena, message, message_len, &request) < 0) {
+		abort();
+	}
+	for (size_t i = 0; i < request.charge.n_items; i++) {
+		sum += (uint64_t)request.charge.items[i].amount + request.charge.items[i].path.len;
+	}
+	return sum;
+}
+
+static void bench_charge(size_t n)
+{
+	static char paths[MAX_CHARGE][32];
+	static struct charge_item items[MAX_CHARGE];
+	struct arena encoded = ARENA_INIT(MESSAGE_ARENA_LIMIT),
+		     arena = ARENA_INIT(MESSAGE_ARENA_LIMIT);
+	struct request request = { .id = 1,
+				   .type = REQUEST_CHARGE,
+				   .charge = { .number = 1, .n_items = n, .items = items } };
+	uint64_t sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(paths[i], sizeof(paths[i]), "requests/tenant-%zu/service", i % 100);
+		items[i] = (struct charge_item){ .path = text_of(paths[i]), .amount = 1 };
+		sum += 1 + items[i].path.len;
+	}
+	const uint8_t *bytes;
+	size_t len;
+	if (request_encode(&encoded, &request, &bytes, &len) < 0) {
+		abort();
+	}
+
+	size_t repeats = 1000000 / n;
+	double rounds[ROUNDS];
+	for (int round = 0; round < ROUNDS; round++) {
+		double start = thread_seconds();
+		for (size_t i = 0; i < repeats; i++) {
+			if (decode_charge(&arena, bytes, len) != sum) {
+				abort();
+			}
+		}
+		rounds[round] = (thread_seconds() - start) / (double)repeats * 1e9;
+	}
+	qsort(rounds, ROUNDS, sizeof(rounds[0]), compare);
+	printf("charge of %5zu items  %4.1f bytes/item  decode %9.1f ns, %5.1f ns/item  %6zu bytes of memory\n",
+	       n, (double)len / (double)n, rounds[ROUNDS / 2], rounds[ROUNDS / 2] / (double)n,
+	       arena.used);
+	arena_deinit(&encoded);
+	arena_deinit(&arena);
+}
+
+static void bench_charged(size_t n)
+{
+	static const char path[] = "requests/tenant-1/service";
+	struct binding bindings[8];
+	struct arena arena = ARENA_INIT(MESSAGE_ARENA_LIMIT);
+	for (size_t i = 0; i < n; i++) {
+		bindings[i] = (struct binding){ .path = text_of(path),
+						.window = { .kind = RULE_WINDOW_PER,
+							    .duration_ms = 60000 },
+						.limit = 1000,
+						.usage = 1000,
+						.retry_after_ms = 12345 };
+	}
+	struct reply reply = {
+		.id = 1,
+		.type = REPLY_CHARGED,
+		.charged = { .number = 1, .granted = n == 0, .n_bindings = n, .bindings = bindings }
+	};
+	const uint8_t *bytes;
+	size_t len = 0, repeats = 1000000;
+	double start = thread_seconds();
+	for (size_t i = 0; i < repeats; i++) {
+		arena_reset(&arena);
+		if (reply_encode(&arena, &reply, &bytes, &len) < 0) {
+			abort();
+		}
+	}
+	printf("answer with %zu bindings  %3zu bytes  encode %6.1f ns\n", n, len,
+	       (thread_seconds() - start) / (double)repeats * 1e9);
+	arena_deinit(&arena);
+}
+
 int main(void)
 {
 	bench(1, 100);
@@ -167,5 +261,12 @@ int main(void)
 	bench(300, 1000);
 	bench(300, 1000000);
 	bench(MAX_ENTRIES, 1000000);
+	bench_charge(1);
+	bench_charge(3);
+	bench_charge(100);
+	bench_charge(MAX_CHARGE);
+	bench_charged(0);
+	bench_charged(1);
+	bench_charged(8);
 	return EXIT_SUCCESS;
 }

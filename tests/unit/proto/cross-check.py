@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 SKIP = 77
-N = 3000
+N = 6000
 
 
 def skip(what):
@@ -52,8 +52,11 @@ def make_value(field, rng):
 
 
 def fill(message, rng):
-    """Sets every field but the bodies of a oneof, of which it sets one."""
-    chosen = {oneof.name: rng.choice(oneof.fields) for oneof in message.DESCRIPTOR.oneofs}
+    """Sets every field but the bodies of a oneof, of which it sets one, and some of those that are optional."""
+    chosen = {}
+    for oneof in message.DESCRIPTOR.oneofs:
+        optional = len(oneof.fields) == 1  # which is what `optional` makes
+        chosen[oneof.name] = rng.choice([*oneof.fields, None] if optional else oneof.fields)
     for field in message.DESCRIPTOR.fields:
         if field.containing_oneof is not None and chosen[field.containing_oneof.name] is not field:
             continue

@@ -1,7 +1,5 @@
 #include "tests/unit/proto/samples.h"
 
-#include "tests/support/test.h"
-
 #define TEXT(string)                                      \
 	{                                                 \
 		.at = (string), .len = sizeof(string) - 1 \
@@ -17,6 +15,46 @@ static const struct text paths[] = {
 static const uint32_t handles[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX };
 static const int64_t deltas[] = { 0, 1, -1, 64, -65, INT64_MAX, INT64_MIN };
 
+static const struct charge_item charge_items[] = {
+	{ .path = TEXT("jobs/acme"), .amount = 1 },
+	{ .path = TEXT("memory/acme/web"), .amount = MESSAGE_MAX_AMOUNT },
+	{ .path = TEXT("gr\303\274n/\344\270\255"), .amount = INT64_MAX },
+	{ .path = TEXT("with\0nul"), .amount = INT64_MIN },
+	{ .path = TEXT("") },
+};
+/* No two fields are alike, but max and high: 0, which is not the same as absent. */
+#define RULE_SAMPLE                                             \
+	{                                                       \
+		.pattern = TEXT("requests/*/**"),               \
+		.window = { .kind = RULE_WINDOW_CALENDAR,       \
+			    .unit = RULE_WINDOW_MONTH,          \
+			    .duration_ms = 2678400000 },        \
+		.limits = { .has_max = true,                    \
+			    .has_high = true,                   \
+			    .shadow = true,                     \
+			    .low = 1,                           \
+			    .min = INT64_MIN,                   \
+			    .rate = INT64_MAX,                  \
+			    .per_ms = UINT64_MAX,               \
+			    .burst = 100 },                     \
+		.layer = RULE_RUN_TIME, .overridden = true,     \
+		.source = TEXT("/etc/rationd/rationd.conf:31"), \
+	}
+#define RULE_MAX_ONLY                                                                              \
+	{                                                                                          \
+		.pattern = TEXT("jobs"), .limits = { .has_max = true, .max = MESSAGE_MAX_AMOUNT }, \
+		.source = TEXT(""),                                                                \
+	}
+#define RULE_HIGH_ONLY                                                             \
+	{                                                                          \
+		.pattern = TEXT("jobs/*"), .window = { .kind = RULE_WINDOW_RATE }, \
+		.limits = { .has_high = true, .high = -1 }, .source = TEXT(""),    \
+	}
+#define RULE_EMPTY                                      \
+	{                                               \
+		.pattern = TEXT(""), .source = TEXT("") \
+	}
+
 const struct request sample_requests[] = {
 	{ .id = 0, .type = REQUEST_NONE },
 	{ .id = UINT64_MAX, .type = REQUEST_NONE },
@@ -27,7 +65,8 @@ const struct request sample_requests[] = {
 		     .session = TEXT("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17"),
 		     .lifetime_ms = 60000,
 		     .next_batch = UINT64_MAX,
-		     .agent = TEXT("samples/0.1.0") } },
+		     .agent = TEXT("samples/0.1.0"),
+		     .next_operation = UINT64_MAX } },
 	{ .id = 3,
 	  .type = REQUEST_INTERN,
 	  .intern = { .first_handle = 300, .n_paths = COUNT(paths), .paths = paths } },
@@ -68,6 +107,55 @@ const struct request sample_requests[] = {
 	{ .id = 16, .type = REQUEST_METRIC_GET, .metric_get = TEXT("jobs") },
 	{ .id = 17, .type = REQUEST_METRIC_GET, .metric_get = TEXT("") },
 	{ .id = 18, .type = REQUEST_PING },
+	{ .id = 19,
+	  .type = REQUEST_CHARGE,
+	  .charge = { .number = UINT64_MAX,
+		      .n_items = COUNT(charge_items),
+		      .items = charge_items,
+		      .dry_run = true,
+		      .detached = true,
+		      .wait_ms = UINT32_MAX } },
+	{ .id = 20,
+	  .type = REQUEST_CHARGE,
+	  .charge = { .number = 1, .n_items = 1, .items = charge_items } },
+	{ .id = 21, .type = REQUEST_CHARGE },
+	{ .id = 22,
+	  .type = REQUEST_UNCHARGE,
+	  .uncharge = { .number = 2,
+			.path = TEXT("jobs/acme"),
+			.amount = INT64_MIN,
+			.detached = true } },
+	{ .id = 23, .type = REQUEST_UNCHARGE, .uncharge = { .path = TEXT("") } },
+	{ .id = 24,
+	  .type = REQUEST_LEASE,
+	  .lease = { .number = 3,
+		     .lease = UINT32_MAX,
+		     .ttl_ms = MESSAGE_MAX_TTL_MS,
+		     .path = TEXT("requests/acme"),
+		     .want = MESSAGE_MAX_AMOUNT } },
+	{ .id = 25, .type = REQUEST_LEASE, .lease = { .path = TEXT("") } },
+	{ .id = 26,
+	  .type = REQUEST_LEASE_RENEW,
+	  .lease_renew = { .number = 4, .lease = 5, .spent = -1, .want = INT64_MAX } },
+	{ .id = 27, .type = REQUEST_LEASE_RENEW },
+	{ .id = 28,
+	  .type = REQUEST_LEASE_RETURN,
+	  .lease_return = { .number = 5, .lease = 6, .spent = INT64_MAX } },
+	{ .id = 29, .type = REQUEST_LEASE_RETURN },
+	{ .id = 30, .type = REQUEST_QUOTA_SET, .quota_set = RULE_SAMPLE },
+	{ .id = 31, .type = REQUEST_QUOTA_SET, .quota_set = RULE_MAX_ONLY },
+	{ .id = 32, .type = REQUEST_QUOTA_SET, .quota_set = RULE_HIGH_ONLY },
+	{ .id = 33, .type = REQUEST_QUOTA_SET, .quota_set = RULE_EMPTY },
+	{ .id = 34,
+	  .type = REQUEST_QUOTA_REMOVE,
+	  .quota_remove = { .pattern = TEXT("requests/*"),
+			    .window = { .kind = RULE_WINDOW_PER, .duration_ms = 60000 },
+			    .all_windows = true } },
+	{ .id = 35, .type = REQUEST_QUOTA_REMOVE, .quota_remove = { .pattern = TEXT("") } },
+	{ .id = 36, .type = REQUEST_QUOTA_LIST, .quota_list = TEXT("\0\377cursor") },
+	{ .id = 37, .type = REQUEST_QUOTA_LIST, .quota_list = TEXT("") },
+	{ .id = 38, .type = REQUEST_QUOTA_EXPLAIN, .quota_explain = TEXT("requests/acme/web") },
+	{ .id = 39, .type = REQUEST_QUOTA_EXPLAIN, .quota_explain = TEXT("") },
 };
 const size_t n_sample_requests = COUNT(sample_requests);
 
@@ -102,6 +190,57 @@ static const struct status_item items[] = {
 	{ .name = TEXT("zero"), .text = TEXT(""), .help = TEXT("") },
 };
 
+static const struct binding bindings[] = {
+	{ .kind = BINDING_MAX,
+	  .path = TEXT("requests/acme"),
+	  .window = { .kind = RULE_WINDOW_PER, .duration_ms = 60000 },
+	  .limit = MESSAGE_MAX_AMOUNT,
+	  .usage = INT64_MAX,
+	  .left = 7,
+	  .retry_after_ms = 12345 },
+	{ .kind = BINDING_SHADOW,
+	  .path = TEXT("requests"),
+	  .window = { .kind = RULE_WINDOW_CALENDAR, .unit = RULE_WINDOW_WEEK },
+	  .limit = INT64_MIN,
+	  .usage = INT64_MIN,
+	  .left = INT64_MIN,
+	  .retry_after_ms = MESSAGE_RETRY_NEVER },
+	{ .path = TEXT("") },
+};
+static const struct text notes[] = { TEXT("max of jobs/a is above that of jobs"), TEXT("") };
+static const struct rule rules[] = { RULE_SAMPLE, RULE_MAX_ONLY, RULE_HIGH_ONLY, RULE_EMPTY };
+static const struct explained_level levels[] = {
+	{ .path = TEXT("requests/acme/web"),
+	  .window = { .kind = RULE_WINDOW_RATE },
+	  .limits = { .rate = 10, .per_ms = 1000, .burst = 20 },
+	  .layer = RULE_RUN_TIME,
+	  .pattern = TEXT("requests/*/*"),
+	  .source = TEXT("rationctl"),
+	  .usage = 1,
+	  .peak = 2,
+	  .left = 3,
+	  .refusals = UINT64_MAX,
+	  .forced = 4,
+	  .effective_min = 5,
+	  .effective_low = 6,
+	  .binds = true,
+	  .over_high = true,
+	  .over_max = true,
+	  .ends_in_ms = UINT64_MAX },
+	{ .path = TEXT(""), .pattern = TEXT(""), .source = TEXT("") },
+};
+static const struct explained_sibling siblings[] = {
+	{ .path = TEXT("requests/acme/db"), .usage = 1, .effective_min = 2, .effective_low = 3 },
+	{ .path = TEXT("") },
+};
+static const struct explained_lease leases[] = {
+	{ .path = TEXT("requests/acme"),
+	  .agent = TEXT("libration/0.1.0"),
+	  .units = 500,
+	  .expires_in_ms = 9000 },
+	{ .path = TEXT(""), .agent = TEXT("") },
+};
+
 const struct reply sample_replies[] = {
 	{ .id = UINT64_MAX, .type = REPLY_NONE },
 	{ .id = 1,
@@ -120,8 +259,14 @@ const struct reply sample_replies[] = {
 				   .max_walks = 3,
 				   .max_lifetime_ms = 4,
 				   .max_output = UINT64_MAX,
-				   .idle_frame_ms = 5 },
-		       .incarnation = TEXT("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17") } },
+				   .idle_frame_ms = 5,
+				   .max_charge_items = 6,
+				   .max_operations_kept = 7,
+				   .max_leases = 8,
+				   .max_wait_ms = 9,
+				   .max_waits = UINT32_MAX },
+		       .incarnation = TEXT("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17"),
+		       .last_operation = UINT64_MAX } },
 	{ .id = 3,
 	  .type = REPLY_WELCOME,
 	  .welcome = { .daemon = TEXT(""), .incarnation = TEXT("") } },
@@ -161,207 +306,57 @@ const struct reply sample_replies[] = {
 	  .type = REPLY_GOODBYE,
 	  .goodbye = { .code = CODE_ABORTED,
 		       .text = TEXT("the session is used by a newer connection") } },
+	{ .id = 16,
+	  .type = REPLY_ERROR,
+	  .error = { .code = CODE_NOT_FOUND,
+		     .text = TEXT("no metric reqests"),
+		     .operation = UINT64_MAX,
+		     .duplicate = true } },
+	{ .id = 17,
+	  .type = REPLY_CHARGED,
+	  .charged = { .number = UINT64_MAX,
+		       .granted = true,
+		       .duplicate = true,
+		       .omitted = UINT32_MAX,
+		       .n_bindings = COUNT(bindings),
+		       .bindings = bindings } },
+	{ .id = 18, .type = REPLY_CHARGED, .charged = { .number = 1, .granted = true } },
+	{ .id = 19, .type = REPLY_CHARGED },
+	{ .id = 20, .type = REPLY_UNCHARGED, .uncharged = { .number = 2, .duplicate = true } },
+	{ .id = 21, .type = REPLY_UNCHARGED },
+	{ .id = 22,
+	  .type = REPLY_LEASED,
+	  .leased = { .number = 3,
+		      .lease = UINT32_MAX,
+		      .ttl_ms = 10000,
+		      .granted = 500,
+		      .duplicate = true,
+		      .omitted = 1,
+		      .n_bindings = COUNT(bindings),
+		      .bindings = bindings } },
+	{ .id = 23, .type = REPLY_LEASED },
+	{ .id = 24,
+	  .type = REPLY_LEASE_RETURNED,
+	  .lease_returned = { .number = 4, .lease = 5, .returned = 400, .duplicate = true } },
+	{ .id = 25, .type = REPLY_LEASE_RETURNED },
+	{ .id = 26,
+	  .type = REPLY_QUOTA_OK,
+	  .quota_ok = { .n_notes = COUNT(notes), .notes = notes } },
+	{ .id = 27, .type = REPLY_QUOTA_OK },
+	{ .id = 28,
+	  .type = REPLY_QUOTA_RULES,
+	  .quota_rules = { .n_rules = COUNT(rules), .rules = rules, .cursor = TEXT("\0\377") } },
+	{ .id = 29, .type = REPLY_QUOTA_RULES, .quota_rules = { .cursor = TEXT("") } },
+	{ .id = 30,
+	  .type = REPLY_QUOTA_EXPLAINED,
+	  .quota_explained = { .n_levels = COUNT(levels),
+			       .levels = levels,
+			       .n_siblings = COUNT(siblings),
+			       .siblings = siblings,
+			       .siblings_omitted = 1,
+			       .n_leases = COUNT(leases),
+			       .leases = leases,
+			       .leases_omitted = 2 } },
+	{ .id = 31, .type = REPLY_QUOTA_EXPLAINED },
 };
 const size_t n_sample_replies = COUNT(sample_replies);
-
-/* ---- comparing ---- */
-
-static void assert_texts_equal(struct text a, struct text b)
-{
-	assert_int_equal(a.len, b.len);
-	if (a.len > 0) {
-		assert_memory_equal(a.at, b.at, a.len);
-	}
-}
-
-static void assert_lists_equal(size_t n_a, const struct text *a, size_t n_b, const struct text *b)
-{
-	assert_int_equal(n_a, n_b);
-	for (size_t i = 0; i < n_a; i++) {
-		assert_texts_equal(a[i], b[i]);
-	}
-}
-
-static void assert_adds_equal(const struct add *a, const struct add *b)
-{
-	assert_int_equal(a->batch, b->batch);
-	assert_int_equal(a->n_handles, b->n_handles);
-	assert_int_equal(a->n_deltas, b->n_deltas);
-	for (size_t i = 0; i < a->n_handles; i++) {
-		assert_int_equal(a->handles[i], b->handles[i]);
-	}
-	for (size_t i = 0; i < a->n_deltas; i++) {
-		assert_int_equal(a->deltas[i], b->deltas[i]);
-	}
-}
-
-static void assert_metrics_equal(const struct metric *a, const struct metric *b)
-{
-	assert_texts_equal(a->name, b->name);
-	assert_int_equal(a->kind, b->kind);
-	assert_int_equal(a->max_counters, b->max_counters);
-	assert_int_equal(a->overflow, b->overflow);
-	assert_int_equal(a->expire_after_ms, b->expire_after_ms);
-}
-
-void assert_requests_equal(const struct request *a, const struct request *b)
-{
-	assert_int_equal(a->id, b->id);
-	assert_int_equal(a->type, b->type);
-	switch (a->type) {
-	case REQUEST_HELLO:
-		assert_int_equal(a->hello.version, b->hello.version);
-		assert_texts_equal(a->hello.session, b->hello.session);
-		assert_int_equal(a->hello.lifetime_ms, b->hello.lifetime_ms);
-		assert_int_equal(a->hello.next_batch, b->hello.next_batch);
-		assert_texts_equal(a->hello.agent, b->hello.agent);
-		break;
-	case REQUEST_INTERN:
-		assert_int_equal(a->intern.first_handle, b->intern.first_handle);
-		assert_lists_equal(a->intern.n_paths, a->intern.paths, b->intern.n_paths,
-				   b->intern.paths);
-		break;
-	case REQUEST_ADD:
-		assert_adds_equal(&a->add, &b->add);
-		break;
-	case REQUEST_GET:
-		assert_lists_equal(a->get.n_paths, a->get.paths, b->get.n_paths, b->get.paths);
-		assert_int_equal(a->get.consistency, b->get.consistency);
-		break;
-	case REQUEST_WALK:
-		assert_texts_equal(a->walk.root, b->walk.root);
-		assert_int_equal(a->walk.depth, b->walk.depth);
-		assert_int_equal(a->walk.consistency, b->walk.consistency);
-		assert_int_equal(a->walk.limit, b->walk.limit);
-		assert_texts_equal(a->walk.cursor, b->walk.cursor);
-		break;
-	case REQUEST_METRIC_SET:
-		assert_metrics_equal(&a->metric_set, &b->metric_set);
-		break;
-	case REQUEST_METRIC_GET:
-		assert_texts_equal(a->metric_get, b->metric_get);
-		break;
-	case REQUEST_NONE:
-	case REQUEST_FLUSH:
-	case REQUEST_STATUS:
-	case REQUEST_PING:
-	default:
-		break;
-	}
-}
-
-static void assert_errors_equal(size_t n_a, const struct item_error *a, size_t n_b,
-				const struct item_error *b)
-{
-	assert_int_equal(n_a, n_b);
-	for (size_t i = 0; i < n_a; i++) {
-		assert_int_equal(a[i].index, b[i].index);
-		assert_int_equal(a[i].code, b[i].code);
-		assert_texts_equal(a[i].text, b[i].text);
-	}
-}
-
-static void assert_values_equal(const struct value *a, const struct value *b)
-{
-	assert_int_equal(a->code, b->code);
-	assert_int_equal(a->kind, b->kind);
-	assert_int_equal(a->leaf, b->leaf);
-	assert_int_equal(a->own, b->own);
-	assert_int_equal(a->total, b->total);
-	assert_texts_equal(a->text, b->text);
-}
-
-static void assert_views_equal(const struct view *a, const struct view *b)
-{
-	assert_int_equal(a->present, b->present);
-	assert_int_equal(a->error_bound, b->error_bound);
-	assert_int_equal(a->age_ms, b->age_ms);
-}
-
-static void assert_welcomes_equal(const struct welcome *a, const struct welcome *b)
-{
-	assert_int_equal(a->version, b->version);
-	assert_texts_equal(a->daemon, b->daemon);
-	assert_int_equal(a->resumed, b->resumed);
-	assert_int_equal(a->last_batch, b->last_batch);
-	assert_texts_equal(a->incarnation, b->incarnation);
-	assert_int_equal(a->limits.max_frame, b->limits.max_frame);
-	assert_int_equal(a->limits.max_handles, b->limits.max_handles);
-	assert_int_equal(a->limits.max_items, b->limits.max_items);
-	assert_int_equal(a->limits.max_walks, b->limits.max_walks);
-	assert_int_equal(a->limits.max_lifetime_ms, b->limits.max_lifetime_ms);
-	assert_int_equal(a->limits.max_output, b->limits.max_output);
-	assert_int_equal(a->limits.idle_frame_ms, b->limits.idle_frame_ms);
-}
-
-static void assert_pages_equal(const struct page *a, const struct page *b)
-{
-	assert_int_equal(a->n_entries, b->n_entries);
-	for (size_t i = 0; i < a->n_entries; i++) {
-		assert_texts_equal(a->entries[i].path, b->entries[i].path);
-		assert_int_equal(a->entries[i].depth, b->entries[i].depth);
-		assert_values_equal(&a->entries[i].value, &b->entries[i].value);
-	}
-	assert_int_equal(a->last, b->last);
-	assert_texts_equal(a->cursor, b->cursor);
-	assert_views_equal(&a->view, &b->view);
-}
-
-static void assert_statuses_equal(const struct status *a, const struct status *b)
-{
-	assert_int_equal(a->n_items, b->n_items);
-	for (size_t i = 0; i < a->n_items; i++) {
-		assert_texts_equal(a->items[i].name, b->items[i].name);
-		assert_int_equal(a->items[i].is_text, b->items[i].is_text);
-		assert_int_equal(a->items[i].number, b->items[i].number);
-		assert_texts_equal(a->items[i].text, b->items[i].text);
-		assert_texts_equal(a->items[i].help, b->items[i].help);
-	}
-}
-
-void assert_replies_equal(const struct reply *a, const struct reply *b)
-{
-	assert_int_equal(a->id, b->id);
-	assert_int_equal(a->type, b->type);
-	switch (a->type) {
-	case REPLY_ERROR:
-	case REPLY_GOODBYE: /* the same place in the union */
-		assert_int_equal(a->error.code, b->error.code);
-		assert_texts_equal(a->error.text, b->error.text);
-		break;
-	case REPLY_WELCOME:
-		assert_welcomes_equal(&a->welcome, &b->welcome);
-		break;
-	case REPLY_INTERNED:
-		assert_errors_equal(a->interned.n_errors, a->interned.errors, b->interned.n_errors,
-				    b->interned.errors);
-		break;
-	case REPLY_APPLIED:
-		assert_int_equal(a->applied.batch, b->applied.batch);
-		assert_int_equal(a->applied.duplicate, b->applied.duplicate);
-		assert_errors_equal(a->applied.n_errors, a->applied.errors, b->applied.n_errors,
-				    b->applied.errors);
-		break;
-	case REPLY_VALUES:
-		assert_int_equal(a->values.n_values, b->values.n_values);
-		for (size_t i = 0; i < a->values.n_values; i++) {
-			assert_values_equal(&a->values.values[i], &b->values.values[i]);
-		}
-		assert_views_equal(&a->values.view, &b->values.view);
-		break;
-	case REPLY_PAGE:
-		assert_pages_equal(&a->page, &b->page);
-		break;
-	case REPLY_STATUS:
-		assert_statuses_equal(&a->status, &b->status);
-		break;
-	case REPLY_METRIC:
-		assert_metrics_equal(&a->metric, &b->metric);
-		break;
-	case REPLY_NONE:
-	case REPLY_FLUSHED:
-	case REPLY_PONG:
-	default:
-		break;
-	}
-}

@@ -73,6 +73,33 @@ static void test_a_reset_keeps_the_memory_of_small_frames(void **state)
 	assert_null(arena.blocks);
 }
 
+/* Also where one block of the usual sizes is not enough, the frame after the next finds all in one. */
+static void test_memory_of_several_blocks_becomes_one(void **state)
+{
+	(void)state;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	const size_t n = ARENA_BLOCK_MAX / 1024 * 3 / 2;
+	unsigned char *first = NULL;
+	for (int round = 0; round < 5; round++) {
+		arena_reset(&arena);
+		unsigned char *at = arena_alloc(&arena, 1024);
+		for (size_t i = 1; i < n; i++) {
+			unsigned char *next = arena_alloc(&arena, 1024);
+			assert_true(round == 0 || next == at + i * 1024);
+		}
+		assert_true(round < 2 || at == first);
+		first = at;
+	}
+	/* and what does not fit one that may be kept leaves no more than that */
+	for (size_t i = 0; i < 3 * ARENA_KEEP / 1024; i++) {
+		assert_non_null(arena_alloc(&arena, 1024));
+	}
+	arena_reset(&arena);
+	assert_int_equal(arena.used, 0);
+	arena_deinit(&arena);
+	assert_int_equal(arena.first, 0);
+}
+
 static void test_a_reset_drops_what_a_huge_frame_took(void **state)
 {
 	(void)state;
@@ -105,6 +132,7 @@ int main(void)
 		cmocka_unit_test(test_the_limit_is_exact),
 		cmocka_unit_test(test_sizes_that_wrap_are_refused),
 		cmocka_unit_test(test_a_reset_keeps_the_memory_of_small_frames),
+		cmocka_unit_test(test_memory_of_several_blocks_becomes_one),
 		cmocka_unit_test(test_a_reset_drops_what_a_huge_frame_took),
 		cmocka_unit_test(test_usable_after_deinit),
 	};

@@ -6,70 +6,10 @@
 
 #include "proto/frame.h"
 #include "tests/support/test.h"
+#include "tests/unit/proto/fixture.h"
 #include "tests/unit/proto/samples.h"
 
 #define MAX_ITEMS 65536u /* in one request, unless the daemon is configured otherwise */
-#define BYTES(...) ((const uint8_t[]){ __VA_ARGS__ }), sizeof((const uint8_t[]){ __VA_ARGS__ })
-
-/* One arena to encode in, one to decode in; the second with the limit that the programs give it. */
-struct fixture {
-	struct arena encoded, decoded;
-};
-
-static int setup(void **state)
-{
-	static struct fixture fixture;
-	fixture = (struct fixture){ ARENA_INIT(SIZE_MAX), ARENA_INIT(MESSAGE_ARENA_LIMIT) };
-	*state = &fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-	arena_deinit(&fixture->encoded);
-	arena_deinit(&fixture->decoded);
-	return 0;
-}
-
-/* The message in a frame that is one. */
-static const uint8_t *unframe(const uint8_t *bytes, size_t len, size_t *ret_len)
-{
-	const uint8_t *message = NULL;
-	size_t used = 0;
-	assert_int_equal(frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, ret_len, &used),
-			 FRAME_OK);
-	assert_int_equal(used, len);
-	return message;
-}
-
-static const uint8_t *encode_request(struct fixture *fixture, const struct request *request,
-				     size_t *ret_len)
-{
-	const uint8_t *bytes;
-	size_t len;
-	arena_reset(&fixture->encoded);
-	assert_int_equal(request_encode(&fixture->encoded, request, &bytes, &len), 0);
-	return unframe(bytes, len, ret_len);
-}
-
-static const uint8_t *encode_reply(struct fixture *fixture, const struct reply *reply,
-				   size_t *ret_len)
-{
-	const uint8_t *bytes;
-	size_t len;
-	arena_reset(&fixture->encoded);
-	assert_int_equal(reply_encode(&fixture->encoded, reply, &bytes, &len), 0);
-	return unframe(bytes, len, ret_len);
-}
-
-static struct request decode_request(struct fixture *fixture, const uint8_t *bytes, size_t len)
-{
-	struct request request = { .type = 99 };
-	arena_reset(&fixture->decoded);
-	assert_int_equal(request_decode(&fixture->decoded, bytes, len, &request), 0);
-	return request;
-}
 
 /* ---- what goes out comes in again ---- */
 
@@ -107,8 +47,8 @@ static void test_there_is_a_sample_of_every_type(void **state)
 	for (size_t i = 0; i < n_sample_replies; i++) {
 		replies |= 1u << sample_replies[i].type;
 	}
-	assert_int_equal(requests, (1u << (REQUEST_PING + 1)) - 1);
-	assert_int_equal(replies, (1u << (REPLY_GOODBYE + 1)) - 1);
+	assert_int_equal(requests, (1u << (REQUEST_QUOTA_EXPLAIN + 1)) - 1);
+	assert_int_equal(replies, (1u << (REPLY_QUOTA_EXPLAINED + 1)) - 1);
 }
 
 static void test_an_unknown_type_is_not_encoded(void **state)
@@ -116,8 +56,8 @@ static void test_an_unknown_type_is_not_encoded(void **state)
 	struct fixture *fixture = *state;
 	const uint8_t *bytes = NULL;
 	size_t len = 0;
-	struct request request = { .type = REQUEST_PING + 1 };
-	struct reply reply = { .type = REPLY_GOODBYE + 1 };
+	struct request request = { .type = REQUEST_QUOTA_EXPLAIN + 1 };
+	struct reply reply = { .type = REPLY_QUOTA_EXPLAINED + 1 };
 	assert_int_equal(request_encode(&fixture->encoded, &request, &bytes, &len), -EINVAL);
 	assert_int_equal(reply_encode(&fixture->encoded, &reply, &bytes, &len), -EINVAL);
 	assert_null(bytes);
@@ -437,6 +377,14 @@ static void test_floods_stay_under_the_limit(void **state)
 		  4,
 		  4 },
 		{ "empty status items", { 0x4a, 0xfc, 0xff, 0x3f }, { 0x0a, 0 }, 4, 2 },
+		/* fields 20 and above: a byte more of tag, and the body is 0x0ffffb bytes */
+		{ "empty items", { 0xa2, 0x01, 0xfb, 0xff, 0x3f }, { 0x12, 0 }, 5, 2 },
+		{ "empty bindings", { 0xa2, 0x01, 0xfb, 0xff, 0x3f }, { 0x22, 0 }, 5, 2 },
+		{ "rules merged, and notes", { 0xca, 0x01, 0xfb, 0xff, 0x3f }, { 0x0a, 0 }, 5, 2 },
+		{ "empty rules", { 0xda, 0x01, 0xfb, 0xff, 0x3f }, { 0x0a, 0 }, 5, 2 },
+		{ "empty levels", { 0xe2, 0x01, 0xfb, 0xff, 0x3f }, { 0x0a, 0 }, 5, 2 },
+		{ "empty siblings", { 0xe2, 0x01, 0xfb, 0xff, 0x3f }, { 0x12, 0 }, 5, 2 },
+		{ "empty leases", { 0xe2, 0x01, 0xfb, 0xff, 0x3f }, { 0x22, 0 }, 5, 2 },
 	};
 	for (size_t i = 0; i < sizeof(floods) / sizeof(floods[0]); i++) {
 		size_t len;
@@ -507,17 +455,7 @@ static void test_an_error_for_every_item_fits_a_frame(void **state)
 	assert_replies_equal(&decoded, &reply);
 }
 
-/* ---- memory: see CMakeLists.txt, calls to malloc from this room end here ---- */
-
-static size_t mallocs;
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	mallocs++;
-	return __real_malloc(size);
-}
+/* ---- memory ---- */
 
 static void test_a_warm_arena_decodes_adds_without_malloc(void **state)
 {
@@ -540,20 +478,20 @@ static void test_a_warm_arena_decodes_adds_without_malloc(void **state)
 	const uint8_t *bytes = encode_request(fixture, &add, &len);
 	decode_request(fixture, bytes, len);
 	decode_request(fixture, bytes, len);
-	size_t before = mallocs;
+	size_t before = fixture_mallocs();
 	assert_true(before > 0);
 	for (int i = 0; i < 100; i++) {
 		struct request request = decode_request(fixture, bytes, len);
 		assert_requests_equal(&request, &add);
 	}
-	assert_int_equal(mallocs, before);
+	assert_int_equal(fixture_mallocs(), before);
 	/* and no more memory than the two lists, the messages around them and alignment */
 	assert_true(fixture->decoded.used < sizeof(handles) + sizeof(deltas) + 256);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_requests_round_trip),
 		TEST(test_replies_round_trip),

@@ -1,0 +1,238 @@
+#include "proto/quick.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Tags as they are on the wire: a field's number and its wire type. */
+enum {
+	VARINT = 0,
+	LEN = 2,
+	ID = 1 << 3 | VARINT,
+	BODY = 20 << 3 | LEN,	  /* charge in a request, charged in a reply */
+	NUMBER = 1 << 3 | VARINT, /* of both */
+
+	CHARGE_ITEM = 2 << 3 | LEN,
+	CHARGE_DRY_RUN = 3 << 3 | VARINT,
+	CHARGE_DETACHED = 4 << 3 | VARINT,
+	CHARGE_WAIT_MS = 5 << 3 | VARINT,
+	ITEM_PATH = 1 << 3 | LEN,
+	ITEM_AMOUNT = 2 << 3 | VARINT,
+
+	CHARGED_GRANTED = 2 << 3 | VARINT,
+	CHARGED_DUPLICATE = 3 << 3 | VARINT,
+	CHARGED_OMITTED = 5 << 3 | VARINT,
+};
+
+/* ---- from bytes ---- */
+
+/* What is left of a message. Once something is not as it should be, `bad` stays, nothing is left, and reads give 0. */
+struct reader {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+static uint64_t refuse(struct reader *reader)
+{
+	reader->bad = true;
+	reader->at = reader->end;
+	return 0;
+}
+
+static uint64_t read_long_varint(struct reader *reader, uint64_t max)
+{
+	uint64_t value = 0;
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
+		if (reader->at == reader->end) {
+			return refuse(reader);
+		}
+		uint8_t byte = *reader->at++;
+		if ((shift == 63 && byte > 1) || (shift > 0 && byte == 0)) {
+			return refuse(
+				reader); /* more than 64 bits; padded, which protobuf-c takes here and there */
+		}
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			return value <= max ? value : refuse(reader);
+		}
+	}
+	return refuse(reader);
+}
+
+/* Nearly all are of one byte. */
+static inline uint64_t read_varint(struct reader *reader, uint64_t max)
+{
+	if (reader->at < reader->end && *reader->at < 0x80 && *reader->at <= max) {
+		return *reader->at++;
+	}
+	return read_long_varint(reader, max);
+}
+
+static struct reader read_len(struct reader *reader)
+{
+	uint64_t len = read_varint(reader, MESSAGE_MAX_FRAME);
+	if (len > (size_t)(reader->end - reader->at)) {
+		len = refuse(reader);
+	}
+	struct reader inside = { .at = reader->at, .end = reader->at + len };
+	reader->at = inside.end;
+	return inside;
+}
+
+/* False if the item is not good. */
+static bool read_item(struct reader reader, struct charge_item *ret_item)
+{
+	struct charge_item item = { .path = { .at = "" } };
+	while (reader.at < reader.end) {
+		uint64_t tag = read_varint(&reader, UINT32_MAX);
+		if (tag == ITEM_PATH) {
+			struct reader path = read_len(&reader);
+			item.path.len = (size_t)(path.end - path.at);
+			item.path.at = item.path.len > 0 ? (const char *)path.at : "";
+		} else if (tag == ITEM_AMOUNT) {
+			uint64_t zigzag = read_varint(&reader, UINT64_MAX);
+			item.amount = (int64_t)(zigzag >> 1 ^ -(zigzag & 1));
+		} else {
+			refuse(&reader);
+		}
+	}
+	*ret_item = item;
+	return !reader.bad;
+}
+
+/* All but the items, which are only counted. False if something is not good. */
+static bool read_charge(struct reader reader, struct charge *ret_charge)
+{
+	struct charge charge = { 0 };
+	while (reader.at < reader.end) {
+		switch (read_varint(&reader, UINT32_MAX)) {
+		case CHARGE_ITEM:
+			(void)read_len(&reader);
+			charge.n_items++;
+			break;
+		case NUMBER:
+			charge.number = read_varint(&reader, UINT64_MAX);
+			break;
+		case CHARGE_DRY_RUN:
+			charge.dry_run = read_varint(&reader, 1) != 0;
+			break;
+		case CHARGE_DETACHED:
+			charge.detached = read_varint(&reader, 1) != 0;
+			break;
+		case CHARGE_WAIT_MS:
+			charge.wait_ms = (uint32_t)read_varint(&reader, UINT32_MAX);
+			break;
+		default:
+			refuse(&reader);
+		}
+	}
+	*ret_charge = charge;
+	return !reader.bad;
+}
+
+/* Of a body that read_charge found good, into items[], as many as it counted. */
+static bool read_items(struct reader reader, struct charge_item *items)
+{
+	bool good = true;
+	while (good && reader.at < reader.end) {
+		if (read_varint(&reader, UINT32_MAX) == CHARGE_ITEM) {
+			good = read_item(read_len(&reader), items++);
+		} else {
+			(void)read_varint(&reader, UINT64_MAX);
+		}
+	}
+	return good;
+}
+
+/* The body of a request that has an id or none, then a charge, and nothing else. */
+static bool find_charge(const uint8_t *bytes, size_t len, uint64_t *ret_id, struct reader *ret_body)
+{
+	struct reader reader = { .at = bytes, .end = bytes + len };
+	uint64_t id = 0, tag = read_varint(&reader, UINT32_MAX);
+	if (tag == ID) {
+		id = read_varint(&reader, UINT64_MAX);
+		tag = read_varint(&reader, UINT32_MAX);
+	}
+	if (tag != BODY) {
+		return false;
+	}
+	struct reader body = read_len(&reader);
+	*ret_id = id;
+	*ret_body = body;
+	return !reader.bad && reader.at == reader.end;
+}
+
+int quick_decode_charge(struct arena *arena, const uint8_t *bytes, size_t len,
+			struct request *ret_request)
+{
+	struct charge charge;
+	struct reader body;
+	uint64_t id;
+	if (!find_charge(bytes, len, &id, &body) || !read_charge(body, &charge)) {
+		return QUICK_E_OTHER;
+	}
+
+	/* The items refer to a copy of the body, made at once. */
+	size_t body_len = (size_t)(body.end - body.at);
+	struct charge_item *items = arena_alloc(arena, charge.n_items * sizeof(*items) + body_len);
+	if (!items) {
+		return -ENOMEM;
+	}
+	uint8_t *copy = (uint8_t *)(items + charge.n_items);
+	memcpy(copy, body.at, body_len);
+	body = (struct reader){ .at = copy, .end = copy + body_len };
+	if (!read_items(body, items)) {
+		return QUICK_E_OTHER;
+	}
+	charge.items = items;
+	ret_request->id = id;
+	ret_request->type = REQUEST_CHARGE;
+	ret_request->charge = charge; /* and not the whole, which is several times as large */
+	return QUICK_OK;
+}
+
+/* ---- to bytes ---- */
+
+/* A field that is 0 is left out. */
+static uint8_t *put_field(uint8_t *at, uint64_t tag, uint64_t value)
+{
+	if (value == 0) {
+		return at;
+	}
+	*at++ = (uint8_t)tag;
+	while (value >= 0x80) {
+		*at++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+int quick_encode_charged(struct arena *arena, const struct reply *reply, const uint8_t **ret_bytes,
+			 size_t *ret_len)
+{
+	/* Both lengths are below 0x80, a byte each, since 1 + 10 + 3 + (1 + 10 + 2 + 2 + 1 + 5) is. */
+	enum {
+		MAX_BODY = 21,
+		MAX_FRAME = 1 + 11 + 3 + MAX_BODY
+	};
+	const struct charged *charged = &reply->charged;
+	if (reply->type != REPLY_CHARGED || charged->n_bindings > 0) {
+		return QUICK_E_OTHER;
+	}
+	uint8_t *out = arena_alloc(arena, MAX_FRAME), *at = out;
+	if (!out) {
+		return -ENOMEM;
+	}
+	at = put_field(at + 1, ID, reply->id);
+	at = put_field(at, (BODY & 0x7f) | 0x80, BODY >> 7);
+	uint8_t *body = ++at;
+	at = put_field(at, NUMBER, charged->number);
+	at = put_field(at, CHARGED_GRANTED, charged->granted);
+	at = put_field(at, CHARGED_DUPLICATE, charged->duplicate);
+	at = put_field(at, CHARGED_OMITTED, charged->omitted);
+	body[-1] = (uint8_t)(at - body);
+	out[0] = (uint8_t)(at - out - 1);
+	*ret_bytes = out;
+	*ret_len = (size_t)(at - out);
+	return QUICK_OK;
+}

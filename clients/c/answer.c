@@ -124,20 +124,25 @@ static void take_interned(struct link *link, uint64_t id, const struct interned 
 /* ---- Applied ---- */
 
 /*
- * The daemon has no counter behind this handle. If it had refused the path just before, that is why. Else the counter was
- * removed: tell the path again and give the growth back, unless it has just been told and is unknown all the same, again and again.
+ * The daemon has no counter behind this handle (nor did it refuse the path just before): it was removed. Tell the path again and give
+ * the growth back. False: that was done several times within a second, and no metric lets its counters go so soon.
+ *
+ * Other batches that were under way at the same time meet the same answer, and no strike: interned_on is 0 until the path is told again,
+ * and what was sent before that is below interned_before.
  */
 static bool give_back(struct link *link, struct ration_counter *counter, uint64_t batch,
-		      int64_t delta)
+		      int64_t delta, int64_t now)
 {
-	if (batch >= counter->interned_before) {
-		counter->strikes =
-			batch == counter->interned_before ? (uint8_t)(counter->strikes + 1) : 1;
+	if (counter->interned_on != 0 && batch >= counter->interned_before) {
 		counter->interned_on = 0;
-	}
-	if (counter->strikes >= INTERN_MAX_STRIKES) {
-		counter->strikes = 0;
-		return false;
+		counter->strikes = now - counter->struck_at > INTERN_STRIKES_MS
+					   ? 1
+					   : (uint8_t)(counter->strikes + 1);
+		counter->struck_at = now;
+		if (counter->strikes >= INTERN_MAX_STRIKES) {
+			counter->strikes = 0;
+			return false;
+		}
 	}
 	return outbox_give_back(link->outbox, counter, delta);
 }
@@ -150,7 +155,7 @@ static void take_item_error(struct link *link, uint64_t batch, const struct item
 
 	if (counter->refused_until > now) {
 		code = counter->refused_code;
-	} else if (code == CODE_NOT_FOUND && give_back(link, counter, batch, delta)) {
+	} else if (code == CODE_NOT_FOUND && give_back(link, counter, batch, delta, now)) {
 		return;
 	}
 	losses_add(link->losses, counter, code, delta, error->text.at, error->text.len);

@@ -35,6 +35,7 @@ struct ration_counter {
 	uint32_t interned_on; /* number of the connection on which the path was sent last; 0: never */
 	uint8_t refused_code; /* enum code */
 	uint8_t strikes; /* times in a row that the daemon did not know a handle it had just been told */
+	int64_t struck_at;
 	uint64_t interned_before; /* the batch it was sent for */
 	int64_t refused_until;	  /* clock_now(); 0: not refused */
 

@@ -10,7 +10,8 @@
 
 void interns_init(struct interns *interns)
 {
-	*interns = (struct interns){ .arena = ARENA_INIT(INTERN_ARENA) };
+	*interns =
+		(struct interns){ .session_since = UINT32_MAX, .arena = ARENA_INIT(INTERN_ARENA) };
 }
 
 void interns_deinit(struct interns *interns)
@@ -24,7 +25,8 @@ void interns_welcome(struct interns *interns, uint32_t connection, bool resumed,
 {
 	interns->first = interns->n = 0;
 	interns->connection = connection;
-	if (!resumed) {
+	/* A session may be resumed whose first Welcome was lost: nothing was told to it yet. */
+	if (!resumed || interns->session_since == UINT32_MAX) {
 		interns->session_since = connection;
 	}
 	interns->certain_before = last_batch;

@@ -13,7 +13,8 @@
 #include "proto/message.h"
 
 #define INTERN_REFUSED_MS 1000 /* how long a refused path is not asked for again */
-#define INTERN_MAX_STRIKES 3u
+#define INTERN_MAX_STRIKES 3u  /* for a handle that is unknown right after it was told, ... */
+#define INTERN_STRIKES_MS 1000 /* ... each so soon after the one before */
 
 struct intern_run {
 	uint64_t id;

@@ -296,6 +296,55 @@ static void test_all_is_told_again_to_a_new_daemon(void **state)
 	fake_hang_up(&again);
 }
 
+/* The daemon made the session, but its Welcome did not arrive: so the session is resumed, and yet nothing was told to it. */
+static void test_first_welcome_is_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fake_peer peer, again;
+	struct request request;
+
+	fake_accept(&fixture->fake, &peer);
+	fake_take(&peer, REQUEST_HELLO, &request);
+	fake_hang_up(&peer);
+	ration_add(fixture->a, 2);
+	fake_accept(&fixture->fake, &again);
+	fake_welcome(&again, true, 0, &FAKE_LIMITS, NULL);
+	take_intern(&again, 0, "m/a");
+	take_and_apply(&again, 1, 0, 2);
+	assert_int_equal(ration_flush(fixture->client, FAKE_WAIT_MS), 0);
+	fake_hang_up(&again);
+}
+
+/* Several batches are under way when the counter goes: all are given back, told once, and none is lost. */
+static void test_removal_under_several_batches(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fake_peer peer;
+	struct request request;
+	uint64_t ids[6];
+	int64_t sum = 0;
+
+	begin(fixture, &peer);
+	for (uint64_t i = 0; i < 6; i++) {
+		ration_add(fixture->a, 10);
+		take_add(&peer, 2 + i, 0, 10, &request);
+		ids[i] = request.id;
+	}
+	for (uint64_t i = 0; i < 6; i++) {
+		fake_item_error(&peer, ids[i], 2 + i, 0, CODE_NOT_FOUND, "gone");
+	}
+	take_intern(&peer, 0, "m/a");
+	while (sum < 60) {
+		fake_take(&peer, REQUEST_ADD, &request);
+		sum += request.add.deltas[0];
+		fake_applied(&peer, &request);
+	}
+	assert_int_equal(sum, 60);
+	assert_int_equal(ration_flush(fixture->client, FAKE_WAIT_MS), 0);
+	assert_int_equal(fixture->lost.n, 0);
+	fake_hang_up(&peer);
+}
+
 static void test_session_is_kept_over_connections(void **state)
 {
 	struct fixture *fixture = *state;
@@ -793,6 +842,8 @@ int main(void)
 		T(test_unapplied_batch_is_sent_again),
 		T(test_applied_batch_is_not_sent_again),
 		T(test_all_is_told_again_to_a_new_daemon),
+		T(test_first_welcome_is_lost),
+		T(test_removal_under_several_batches),
 		T(test_session_is_kept_over_connections),
 		T(test_foreign_session_is_given_up),
 		T(test_nonsense_ends_the_connection),

@@ -23,11 +23,7 @@ static bool take_path(const struct quota_item *item, const struct quota_time *ti
 
 	level_moment(item->node, time, &moment);
 	for (struct quota_node *at = item->node; at != NULL; at = level_parent(at), taken++) {
-		if (!level_take(at, item->n, &moment, &trail[taken], &outcome->shadow)) {
-			outcome->refused = at;
-			outcome->n = item->n;
-			outcome->usage = level_units(at, trail[taken], &moment);
-			outcome->max = at->kind == WINDOW_RATE ? at->burst : level_hard(at);
+		if (!level_take(at, item->n, &moment, &trail[taken], outcome)) {
 			*ret_taken = taken;
 			return false;
 		}

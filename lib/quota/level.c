@@ -70,7 +70,8 @@ static uint64_t usage_of(const struct quota_node *node)
 
 /* ---- no window ---- */
 
-static bool plain_take(struct quota_node *node, int64_t n, uint64_t *ret_word, bool *ret_shadow)
+static bool plain_take(struct quota_node *node, int64_t n, uint64_t *ret_word,
+		       struct quota_outcome *outcome)
 {
 	uint64_t word = usage_of(node);
 
@@ -79,7 +80,8 @@ static bool plain_take(struct quota_node *node, int64_t n, uint64_t *ret_word, b
 
 		/* hard >= 0 and n > 0: no overflow. */
 		if ((int64_t)word > hard - n) {
-			*ret_word = word;
+			outcome->usage = (int64_t)word;
+			outcome->max = hard;
 			return false;
 		}
 		if (!replace(node, &word, word + (uint64_t)n)) {
@@ -94,7 +96,7 @@ static bool plain_take(struct quota_node *node, int64_t n, uint64_t *ret_word, b
 		}
 		if (hard == QUOTA_NONE &&
 		    (int64_t)word > atomic_load_explicit(&node->max, memory_order_relaxed) - n) {
-			*ret_shadow = true;
+			outcome->shadow = true;
 		}
 		*ret_word = word + (uint64_t)n;
 		return true;
@@ -209,7 +211,7 @@ static bool window_replace(struct quota_node *node, uint64_t *word, uint64_t bas
 }
 
 static bool window_take(struct quota_node *node, int64_t n, const struct level_moment *moment,
-			uint64_t *ret_word, bool *ret_shadow)
+			uint64_t *ret_word, struct quota_outcome *outcome)
 {
 	uint64_t word = usage_of(node);
 
@@ -222,7 +224,8 @@ static bool window_take(struct quota_node *node, int64_t n, const struct level_m
 
 		/* max fits its bits: what is beyond them is refused here, unless there is no max. */
 		if (sum > (uint64_t)hard) {
-			*ret_word = base;
+			outcome->usage = (int64_t)count;
+			outcome->max = hard;
 			return false;
 		}
 		if (sum > count_max(node)) {
@@ -245,7 +248,7 @@ static bool window_take(struct quota_node *node, int64_t n, const struct level_m
 		if (hard == QUOTA_NONE &&
 		    count + (uint64_t)n >
 			    (uint64_t)atomic_load_explicit(&node->max, memory_order_relaxed)) {
-			*ret_shadow = true;
+			outcome->shadow = true;
 		}
 		*ret_word = base - count + sum;
 		return true;
@@ -310,7 +313,7 @@ static bool rate_replace(struct quota_node *node, uint64_t *word, const struct r
 }
 
 static bool rate_level_take(struct quota_node *node, int64_t n, const struct level_moment *moment,
-			    uint64_t *ret_word, bool *ret_shadow)
+			    uint64_t *ret_word, struct quota_outcome *outcome)
 {
 	struct rate rate = rate_of(node);
 	uint64_t word = usage_of(node);
@@ -321,13 +324,14 @@ static bool rate_level_take(struct quota_node *node, int64_t n, const struct lev
 		taken = rate_take(&rate, word, n, moment->mono_ns);
 		shadow = atomic_load_explicit(&node->shadow, memory_order_relaxed);
 		if (!taken.granted && !shadow) {
-			*ret_word = word;
+			outcome->usage = rate_used(&rate, word, moment->mono_ns);
+			outcome->max = rate.burst;
 			return false;
 		}
 	} while (!rate_replace(node, &word, &taken, moment));
 
 	if (!taken.granted) {
-		*ret_shadow = true;
+		outcome->shadow = true;
 		if (taken.lost != 0) {
 			level_tally(&node->lost, taken.lost);
 		}
@@ -377,28 +381,31 @@ static void rate_undo(struct quota_node *node, int64_t n, uint64_t taken)
 /* ---- any plane ---- */
 
 bool level_take(struct quota_node *node, int64_t n, const struct level_moment *moment,
-		uint64_t *ret_word, bool *ret_shadow)
+		uint64_t *ret_word, struct quota_outcome *outcome)
 {
-	bool shadow = false;
+	bool shadow = outcome->shadow;
 	bool taken;
 
+	outcome->shadow = false;
 	switch (node->kind) {
 	case WINDOW_NONE:
-		taken = plain_take(node, n, ret_word, &shadow);
+		taken = plain_take(node, n, ret_word, outcome);
 		break;
 	case WINDOW_RATE:
-		taken = rate_level_take(node, n, moment, ret_word, &shadow);
+		taken = rate_level_take(node, n, moment, ret_word, outcome);
 		break;
 	default:
-		taken = window_take(node, n, moment, ret_word, &shadow);
+		taken = window_take(node, n, moment, ret_word, outcome);
 		break;
 	}
-	if (__builtin_expect(!taken || shadow, 0)) {
+	if (__builtin_expect(!taken || outcome->shadow, 0)) {
 		level_tally(&node->refusals, 1);
-		if (taken) {
-			*ret_shadow = true;
-		}
 	}
+	if (!taken) {
+		outcome->refused = node;
+		outcome->n = n;
+	}
+	outcome->shadow |= shadow;
 	return taken;
 }
 

@@ -47,11 +47,11 @@ static inline int64_t level_hard(const struct quota_node *node)
 void level_tally(_Atomic(int64_t) *figure, int64_t amount);
 
 /*
- * True: n is taken, *ret_word is what usage became. False: refused and counted, nothing is changed, *ret_word is usage as it refused.
- * *ret_shadow is set to true if the node is a shadow that would have refused, else left alone.
+ * True: n is taken, *ret_word is what usage became. False: refused and counted, nothing is changed, and the outcome says by whom and
+ * why. Its `shadow` becomes true if the node is a shadow that would have refused.
  */
 bool level_take(struct quota_node *node, int64_t n, const struct level_moment *moment,
-		uint64_t *ret_word, bool *ret_shadow);
+		uint64_t *ret_word, struct quota_outcome *outcome);
 
 /* Takes back a level_take of n that made usage `word`. */
 void level_undo(struct quota_node *node, int64_t n, uint64_t word);

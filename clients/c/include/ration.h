@@ -71,8 +71,10 @@ struct ration_loss {
 struct ration_options {
 	size_t size; /* sizeof(struct ration_options): set by RATION_OPTIONS_INIT */
 	/*
-	 * How long the daemon remembers the session after its connection broke; 1..86,400,000; default 60,000. What was sent and not
-	 * acknowledged when it broke is counted once if the library is back within this time, else possibly twice.
+	 * How long the daemon remembers the session after its connection broke; 0..86,400,000; RATION_OPTIONS_INIT says 60,000. What was
+	 * sent and not acknowledged when it broke is counted once if the library is back within this time, else possibly twice; what
+	 * was charged on gauges is held for so long. 0: the session ends with its connection, which suits a command: what it
+	 * holds is given back the moment it ends, however it does. Leases need 1,000 or more.
 	 */
 	uint32_t session_lifetime_ms;
 	uint32_t send_interval_ms; /* how long growth waits at most before it is sent; 1..60,000; default 50 */
@@ -85,14 +87,14 @@ struct ration_options {
 	void (*on_loss)(void *ctx, const struct ration_loss *loss);
 	void *ctx;
 };
-#define RATION_OPTIONS_INIT                                           \
-	{                                                             \
-		sizeof(struct ration_options), 0, 0, 0, 0, NULL, NULL \
+#define RATION_OPTIONS_INIT                                               \
+	{                                                                 \
+		sizeof(struct ration_options), 60000, 0, 0, 0, NULL, NULL \
 	}
 
 /*
  * url: "unix:PATH", "tcp:HOST:PORT" or "tcp:[ADDRESS]:PORT"; NULL: $RATIOND_SOCKET, else unix:/run/rationd/rationd.sock. options:
- * NULL or zero fields for the defaults. Returns at once, whether or not the daemon is there; NULL and errno for a bad url or option
+ * NULL or those of RATION_OPTIONS_INIT for the defaults; so does a field of 0, but for session_lifetime_ms. Returns at once, whether or not the daemon is there; NULL and errno for a bad url or option
  * (EINVAL), no memory, or no background thread (EAGAIN).
  */
 RATION_API struct ration *ration_open(const char *url, const struct ration_options *options);
@@ -218,6 +220,278 @@ RATION_API int ration_metric_set(struct ration *client, const char *name,
 				 const struct ration_metric *metric, int timeout_ms);
 RATION_API int ration_metric_get(struct ration *client, const char *name, int timeout_ms,
 				 struct ration_metric *ret_metric);
+
+/* ---- quotas: charges ---- */
+
+/*
+ * The stretch of time that a limit counts in. RATION_NO_WINDOW: for ever: all that a counter ever counted, what a gauge has now.
+ */
+enum ration_window_kind {
+	RATION_NO_WINDOW,
+	RATION_PER, /* duration_ms, again and again, aligned to the epoch (UTC); 1 s to 31 days */
+	RATION_CALENDAR, /* a unit, in UTC */
+	RATION_RATE,	 /* no stretch but a steady rate */
+};
+
+enum ration_window_unit {
+	RATION_DAY,
+	RATION_WEEK, /* begins on Monday */
+	RATION_MONTH,
+};
+
+struct ration_window {
+	enum ration_window_kind kind;
+	enum ration_window_unit unit; /* RATION_CALENDAR */
+	uint64_t duration_ms;	      /* RATION_PER */
+};
+
+/* "" (none), "per 1m", "calendar day" or "rate" into `text`, terminated, cut off if it must be; RATION_WINDOW_TEXT bytes hold all. Returns text. */
+#define RATION_WINDOW_TEXT 40
+RATION_API const char *ration_window_text(const struct ration_window *window, char *text,
+					  size_t size);
+
+enum ration_binding_kind {
+	RATION_BINDS_MAX,    /* refuses */
+	RATION_BINDS_RATE,   /* refuses */
+	RATION_OVER_HIGH,    /* granted, and over its high now */
+	RATION_WOULD_REFUSE, /* a shadow limit: it would have refused */
+};
+
+/* An ancestor (or the path itself) that has something to say to a charge. */
+struct ration_binding {
+	enum ration_binding_kind kind;
+	const char *path;
+	struct ration_window window;
+	int64_t limit;		/* max, burst or high */
+	int64_t usage;		/* of a grant: with it */
+	int64_t left;		/* what would still fit */
+	int64_t retry_after_ms; /* when it may fit: 0: at any moment, -1: never */
+};
+
+/* Freed by ration_charge_result_free. */
+struct ration_charge_result {
+	bool granted;
+	size_t n_bindings;
+	const struct ration_binding *bindings;
+	uint32_t n_omitted; /* bindings not listed */
+};
+
+struct ration_charge_item {
+	const char *path;
+	int64_t amount; /* 1..2^62 */
+};
+
+struct ration_charge_options {
+	size_t size;  /* sizeof(struct ration_charge_options): set by RATION_CHARGE_OPTIONS_INIT */
+	bool dry_run; /* only say what would be answered; change nothing */
+	bool detached; /* of a gauge: held by nobody until a detached uncharge, not by this session */
+	uint32_t wait_ms; /* if it is refused now and could ever fit: wait so long for room, first come first served; UINT32_MAX: as long as
+			     the daemon lets anybody wait, a day */
+};
+#define RATION_CHARGE_OPTIONS_INIT                                    \
+	{                                                             \
+		sizeof(struct ration_charge_options), false, false, 0 \
+	}
+
+/*
+ * Charge all items or none. 0: granted. RATION_RESOURCE_EXHAUSTED: refused, and *ret_result (which may be NULL in both cases)
+ * says by what. All else is an error, nothing stays charged, and *ret_result is NULL: -ENOTCONN (at once, if nobody listens),
+ * -ETIMEDOUT; RATION_NOT_FOUND: of a metric that nobody declared, counted or limited; RATION_INVALID_ARGUMENT: an amount, a path, or
+ * more than 10,000 items. options: NULL for the defaults. ret_result may be NULL.
+ *
+ * timeout_ms is for the daemon's answer; wait_ms comes on top of it. A charge is done once however often it must be sent. If the time is
+ * over before its outcome is known, the library sees to it in the background that nothing stays charged, as soon as it hears of it;
+ * but what was granted by then on counters stays counted, since nothing is given back there.
+ *
+ * What is granted on gauges belongs to the client's session: it goes back by ration_uncharge, by ration_close, or when the process has
+ * ended and session_lifetime_ms is over. It is gone when the daemon was started anew. A child after fork holds nothing.
+ */
+RATION_API int ration_charge(struct ration *client, const struct ration_charge_item *items,
+			     size_t n, const struct ration_charge_options *options, int timeout_ms,
+			     struct ration_charge_result **ret_result);
+/* NULL is fine. */
+RATION_API void ration_charge_result_free(struct ration_charge_result *result);
+
+/*
+ * Give back n of what is charged on a gauge: by this client, or by anybody's detached charges. RATION_FAILED_PRECONDITION: not so much is
+ * held there, or not a gauge; nothing was changed then. It is done once, and also when the time is over before that is known.
+ */
+RATION_API int ration_uncharge(struct ration *client, const char *path, int64_t n, bool detached,
+			       int timeout_ms);
+
+/* ---- quotas: leases ---- */
+
+/*
+ * A lease is a stock of units that are charged on the whole path already, to be spent without asking the daemon for each. The
+ * library's thread keeps it filled: it asks for more when less than a part of it is left, and renews it in time.
+ */
+struct ration_lease;
+
+struct ration_lease_options {
+	size_t size; /* sizeof(struct ration_lease_options): set by RATION_LEASE_OPTIONS_INIT */
+	int64_t low_water; /* fill up when less is left; 0: half of `want` */
+};
+#define RATION_LEASE_OPTIONS_INIT                      \
+	{                                              \
+		sizeof(struct ration_lease_options), 0 \
+	}
+
+/* What ration_try answers when the lease has no units that may be spent. */
+enum ration_fallback {
+	RATION_CLOSED, /* no */
+	RATION_OPEN, /* yes, if there is no daemon to ask: it does not answer, and the lease has expired or never had units. No, if it has
+			      refused more units. What is granted so is told to it as adds once it is back, if it is a counter */
+	RATION_LAST_LEASE, /* go on with the units of an expired lease, to the last */
+};
+
+/*
+ * Open a lease of up to `want` units (1..2^62) on path. Returns at once; the first units come when the daemon has answered, see
+ * ration_lease_wait. ttl_ms: how long units may be spent without hearing from the daemon, 1,000..3,600,000; no more than
+ * session_lifetime_ms. options: NULL for the defaults. NULL with errno EINVAL (certainly not a path; out of range; a client whose
+ * session_lifetime_ms is less than 1,000), ENOSPC (1,000 leases), ENOMEM. A lease must be closed before its client is.
+ */
+RATION_API struct ration_lease *ration_lease_open(struct ration *client, const char *path,
+						  int64_t want, uint32_t ttl_ms,
+						  const struct ration_lease_options *options);
+
+/* Wait until it has a unit. 0; RATION_RESOURCE_EXHAUSTED: refused; another code; -ENOTCONN, -ETIMEDOUT. */
+RATION_API int ration_lease_wait(struct ration_lease *lease, int timeout_ms);
+
+/*
+ * Spend n units (1 or more), or not. Decided here and now: no syscall, no lock, no allocation, any thread, while the lease has units. Never
+ * are more spent than the daemon gave, but by the fallback.
+ */
+RATION_API bool ration_try(struct ration_lease *lease, int64_t n, enum ration_fallback fallback);
+
+/*
+ * Give n spent units back: for a gauge, when what they stood for has ended. They can be spent again at once; what is above `want` goes back
+ * to the daemon. Of units that were not spent nothing is taken. On a counter: only what was not used after all.
+ */
+RATION_API void ration_give(struct ration_lease *lease, int64_t n);
+
+struct ration_lease_info {
+	size_t size;	       /* sizeof(struct ration_lease_info): set by RATION_LEASE_INFO_INIT */
+	int64_t left;	       /* units that can be spent */
+	int64_t spent;	       /* units spent since it was opened, those given back taken off */
+	int64_t opened;	       /* of which so many were granted by RATION_OPEN alone */
+	int64_t expires_in_ms; /* 0: it has expired, or never had units */
+	int code; /* of the daemon's last answer: RATION_OK, RATION_RESOURCE_EXHAUSTED, ...; -ENOTCONN: there was none yet */
+};
+#define RATION_LEASE_INFO_INIT                                  \
+	{                                                       \
+		sizeof(struct ration_lease_info), 0, 0, 0, 0, 0 \
+	}
+RATION_API void ration_lease_get(struct ration_lease *lease, struct ration_lease_info *ret_info);
+
+/*
+ * Report what was spent, return the rest and free the lease (NULL: nothing happens). *ret_unspent (may be NULL): units that were left. No
+ * thread may be in ration_try of it. Spent units of a gauge stay held by the session: to be given back by ration_uncharge. 0;
+ * -ETIMEDOUT, -ENOTCONN: the daemon has not confirmed; the library goes on with it in the background.
+ */
+RATION_API int ration_lease_close(struct ration_lease *lease, int timeout_ms, int64_t *ret_unspent);
+
+/* ---- quotas: limits ---- */
+
+/* Numbers are at most 2^62. */
+struct ration_limits {
+	size_t size; /* sizeof(struct ration_limits): set by RATION_LIMITS_INIT */
+	struct ration_window window;
+	bool has_max;  /* never passed by a charge; 0 refuses all. Not with RATION_RATE */
+	bool has_high; /* passed, but told. Not with RATION_RATE */
+	bool shadow;   /* max (or rate) decides and counts, but refuses nothing */
+	int64_t max, high;
+	int64_t low,
+		min; /* protected as far as can be; protected. 0: not. Only with RATION_NO_WINDOW */
+	int64_t rate;	 /* with RATION_RATE, and only there: so many ... */
+	uint64_t per_ms; /* ... in so many milliseconds, ... */
+	int64_t burst;	 /* ... and at most so many at once */
+};
+#define RATION_LIMITS_INIT                                                                       \
+	{                                                                                        \
+		sizeof(struct ration_limits), { RATION_NO_WINDOW, RATION_DAY, 0 }, false, false, \
+			false, 0, 0, 0, 0, 0, 0, 0                                               \
+	}
+
+/*
+ * Set limits for a path, or for all paths that match a template (`*`: any one segment; `**` at the end: one or more), at run time:
+ * instead of those with the same pattern and window, also of the daemon's configuration. `note` (may be NULL) is told what is unwise about
+ * them; the text is valid during the call. RATION_INVALID_ARGUMENT: they contradict themselves or another template.
+ */
+RATION_API int ration_quota_set(struct ration *client, const char *pattern,
+				const struct ration_limits *limits, int timeout_ms,
+				void (*note)(void *ctx, const char *text), void *ctx);
+
+/* Remove limits set at run time (window NULL: those of all windows); what the configuration says holds again. RATION_NOT_FOUND. */
+RATION_API int ration_quota_remove(struct ration *client, const char *pattern,
+				   const struct ration_window *window, int timeout_ms);
+
+enum ration_layer {
+	RATION_FILE,	 /* of the daemon's configuration */
+	RATION_RUN_TIME, /* by ration_quota_set */
+};
+
+struct ration_rule {
+	const char *pattern;
+	struct ration_limits limits;
+	enum ration_layer layer;
+	bool overridden;    /* does not hold, because there is one of RATION_RUN_TIME */
+	const char *source; /* "/etc/rationd/rationd.conf:31"; may be "" */
+};
+
+/* All rules. Strings are valid during the call of `rule`, which may call any function of this client but ration_close. */
+RATION_API int ration_quota_list(struct ration *client, int timeout_ms,
+				 void (*rule)(void *ctx, const struct ration_rule *rule),
+				 void *ctx);
+
+/* One limit that a charge of the path meets, and how near it is. */
+struct ration_level {
+	const char *path;
+	struct ration_limits limits;
+	enum ration_layer layer;
+	const char *pattern; /* of the rule it comes from */
+	const char *source;  /* of that rule; may be "" */
+	int64_t usage, peak;
+	int64_t left; /* INT64_MAX without a max */
+	uint64_t refusals;
+	int64_t forced; /* added beyond max without being asked */
+	int64_t effective_min, effective_low;
+	bool binds; /* the least is left here */
+	bool over_high, over_max;
+	uint64_t ends_in_ms; /* the window; 0: it does not */
+};
+
+/* Somebody beside the chain who uses more than what is protected. */
+struct ration_sibling {
+	const char *path;
+	int64_t usage;
+	int64_t effective_min, effective_low;
+};
+
+/* Units that a client has taken in advance. */
+struct ration_leased {
+	const char *path;
+	const char *agent; /* whose: "libration/0.1.0" */
+	int64_t units;
+	uint64_t expires_in_ms;
+};
+
+/* Freed by ration_explanation_free. */
+struct ration_explanation {
+	size_t n_levels;
+	const struct ration_level *levels; /* from the path to its metric; every plane of each */
+	size_t n_siblings;
+	const struct ration_sibling *siblings;
+	uint32_t n_siblings_omitted;
+	size_t n_leases;
+	const struct ration_leased *leases;
+	uint32_t n_leases_omitted;
+};
+
+/* What limits a path. RATION_NOT_FOUND: no such path. *ret_explanation is NULL unless the result is 0. */
+RATION_API int ration_quota_explain(struct ration *client, const char *path, int timeout_ms,
+				    struct ration_explanation **ret_explanation);
+/* NULL is fine. */
+RATION_API void ration_explanation_free(struct ration_explanation *explanation);
 
 /* This library's version, "0.1.0". */
 RATION_API const char *ration_version(void);

@@ -180,7 +180,7 @@ static int connect_any(const struct dial_address *address, int64_t deadline, int
 	}
 	if (r < 0 && *ration_error() == '\0') {
 		return error_set(-ENOTCONN, "no daemon at %s: %s",
-				 address->is_unix ? address->path : address->host, strerror(-r));
+				 address->url, strerror(-r));
 	}
 	return r < 0 ? -ENOTCONN : 0;
 }

@@ -15,12 +15,13 @@
 
 /* ---- options ---- */
 
+#define MAX_LIFETIME_MS 86400000u
+
 struct range {
 	const char *name;
 	uint64_t min, max, fallback;
 };
 
-static const struct range LIFETIME = { "session_lifetime_ms", 1, 86400000, 60000 };
 static const struct range INTERVAL = { "send_interval_ms", 1, 60000, 50 };
 static const struct range UNACKNOWLEDGED = { "max_unacknowledged", 64 << 10, 1 << 30, 4 << 20 };
 static const struct range COUNTERS = { "max_counters", 1, 1 << 26, 1000000 };
@@ -61,13 +62,14 @@ static int read_options(const struct ration_options *options, struct ration_opti
 static int apply_options(struct ration *client, const struct ration_options *options,
 			 uint32_t *ret_max_counters)
 {
-	uint64_t lifetime = 0, interval = 0, unacknowledged = 0, counters = 0;
+	uint64_t interval = 0, unacknowledged = 0, counters = 0;
 	struct ration_options known = RATION_OPTIONS_INIT;
 	int r;
 
 	r = read_options(options, &known);
-	if (r == 0) {
-		r = pick(&LIFETIME, known.session_lifetime_ms, &lifetime);
+	if (r == 0 && known.session_lifetime_ms > MAX_LIFETIME_MS) {
+		r = error_set(-EINVAL, "session_lifetime_ms is %u: expected 0 to %u",
+			      known.session_lifetime_ms, MAX_LIFETIME_MS);
 	}
 	if (r == 0) {
 		r = pick(&INTERVAL, known.send_interval_ms, &interval);
@@ -82,7 +84,7 @@ static int apply_options(struct ration *client, const struct ration_options *opt
 		return r;
 	}
 	client->send_interval_ms = (uint32_t)interval;
-	client->link.lifetime_ms = (uint32_t)lifetime;
+	client->link.lifetime_ms = known.session_lifetime_ms;
 	client->link.max_unacknowledged = unacknowledged;
 	client->losses.on_loss = known.on_loss;
 	client->losses.ctx = known.ctx;
@@ -271,7 +273,8 @@ static int flush(struct ration *client, int64_t deadline)
 		r = wait_until_flushed(client, deadline);
 	}
 	if (r == -ETIMEDOUT && !link_is_up(&client->link)) {
-		r = error_set(-ENOTCONN, "not connected to the daemon: %s", client->link.text);
+		r = error_set(-ENOTCONN, "not connected to the daemon at %s: %s",
+			      client->address.url, client->link.text);
 	} else if (r == -ETIMEDOUT) {
 		r = error_set(r, "the daemon has not acknowledged everything in time");
 	} else if (r < 0) {

@@ -13,6 +13,7 @@
 #define DIAL_MAX_HOST 256u
 
 struct dial_address {
+	char url[DIAL_MAX_HOST + 16]; /* as it was given, for people */
 	bool is_unix;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char host[DIAL_MAX_HOST];

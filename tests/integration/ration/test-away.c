@@ -125,11 +125,41 @@ static void test_stopped(void **state)
 	test_daemon_stop(daemon);
 }
 
+/*
+ * Killed and started anew. It keeps no file, so it counts from zero: all that was not acknowledged by the one before, and nothing else.
+ */
+static void test_started_anew(void **state)
+{
+	struct test_daemon *daemon = test_daemon_start(NULL);
+	struct ration *client = world_open(daemon->url, 2);
+	struct ration_counter *a = ration_counter(client, "anew/a");
+	struct ration_counter *b = ration_counter(client, "anew/b");
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		ration_add(a, 100);
+		assert_int_equal(ration_flush(client, 30000), 0);
+		assert_int_equal(world_total(daemon->url, "anew"), i == 0 ? 100 : 7 + 100);
+		test_daemon_signal(daemon, SIGKILL);
+		(void)test_daemon_wait(daemon);
+		ration_add(a, 3);
+		ration_add(b, 4);
+		(void)usleep(20000);
+		test_daemon_spawn(daemon, NULL);
+		test_daemon_await(daemon, "READY=1");
+		assert_int_equal(ration_flush(client, 30000), 0);
+		assert_int_equal(world_total(daemon->url, "anew"), 7);
+	}
+	world_close(client);
+	test_daemon_stop(daemon);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_started_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,45 @@ static void test_threads_and_counters(void **state)
 	world_close(client);
 }
 
+/* ---- over TCP, by number and by name ---- */
+
+/* The port that the daemon says in its log that it got. */
+static unsigned tcp_port(const struct test_daemon *daemon)
+{
+	char *log = test_daemon_log(daemon), *at;
+	unsigned port;
+
+	at = strstr(log, "listening on tcp:");
+	assert_non_null(at);
+	at = strpbrk(at + strlen("listening on tcp:"), "\n");
+	assert_non_null(at);
+	*at = '\0';
+	port = (unsigned)strtoul(strrchr(log, ':') + 1, NULL, 10);
+	free(log);
+	return port;
+}
+
+static void test_tcp(void **state)
+{
+	static const char *const hosts[] = { "127.0.0.1", "localhost" };
+	struct test_daemon *daemon = test_daemon_start("listen = tcp:127.0.0.1:0\n");
+	unsigned port = tcp_port(daemon);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct ration *client;
+		char url[64];
+
+		(void)snprintf(url, sizeof(url), "tcp:%s:%u", hosts[i], port);
+		client = world_open(url, 5);
+		ration_add(ration_counter(client, "tcp/a"), 5);
+		assert_int_equal(ration_flush(client, 30000), 0);
+		assert_int_equal(world_total(url, "tcp"), 5 * (i + 1));
+		world_close(client);
+	}
+	test_daemon_stop(daemon);
+}
+
 /* ---- in a signal handler ---- */
 
 static struct ration_counter *signal_counter;
@@ -209,6 +248,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_threads_and_counters, setup, teardown),
+		cmocka_unit_test(test_tcp),
 		cmocka_unit_test_setup_teardown(test_signal_handler, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_visitor_may_ask, setup, teardown),

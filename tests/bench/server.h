@@ -1,0 +1,34 @@
+#pragma once
+/*
+ * server: a rationd, or a redis-server to compare it with, for as long as a benchmark runs. Each listens on a unix socket in
+ * a temporary directory of its own.
+ *
+ * Whatever happens to the benchmark, its servers end with it: at exit, on a signal, and when it is killed.
+ */
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SERVER_ANY_CPU (-1)
+
+struct server {
+	pid_t pid;
+	char dir[40];
+	char socket[56];
+};
+
+/* `config`: lines for [daemon], may be empty. `cpu`: the one to run on, or SERVER_ANY_CPU. $RATIOND names another program than the one built. */
+void server_start_rationd(struct server *server, const char *config, int cpu);
+/* Nothing is saved, one thread for the sockets: as it comes. */
+void server_start_redis(struct server *server, int cpu);
+void server_stop(struct server *server);
+
+/* Processor time of all its threads so far, in nanoseconds. */
+int64_t server_cpu_ns(const struct server *server);
+/* Resident memory in bytes. */
+int64_t server_memory(const struct server *server);
+
+/* A blocking connection to it. */
+int server_connect(const struct server *server);
+
+/* Put the calling thread on one CPU. */
+void server_pin(int cpu);

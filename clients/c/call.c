@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -159,6 +160,16 @@ static int connect_listed(struct dial *dial, int64_t deadline, int *ret_fd)
 	return r;
 }
 
+/* A name that leads nowhere has left its own text. */
+static int no_daemon(const struct dial_address *address, int r)
+{
+	char why[256];
+
+	(void)snprintf(why, sizeof(why), "%s",
+		       *ration_error() == '\0' ? strerror(-r) : ration_error());
+	return error_set(-ENOTCONN, "no daemon at %s: %s", address->url, why);
+}
+
 static int connect_any(const struct dial_address *address, int64_t deadline, int *ret_fd)
 {
 	struct dial dial;
@@ -176,13 +187,10 @@ static int connect_any(const struct dial_address *address, int64_t deadline, int
 	}
 	dial_end(&dial);
 	if (r == -ETIMEDOUT || r == -EAGAIN) {
-		return error_set(-ETIMEDOUT, "no connection to the daemon in time");
+		return error_set(-ETIMEDOUT, "no connection to the daemon at %s in time",
+				 address->url);
 	}
-	if (r < 0 && *ration_error() == '\0') {
-		return error_set(-ENOTCONN, "no daemon at %s: %s",
-				 address->url, strerror(-r));
-	}
-	return r < 0 ? -ENOTCONN : 0;
+	return r < 0 ? no_daemon(address, r) : 0;
 }
 
 /* Reads wait in the kernel, which saves a poll for each reply. The socket's timeout is set only if it would be off by a quarter. */

@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -69,13 +70,23 @@ static int parse_tcp(const char *rest, struct dial_address *ret_address)
 
 int dial_parse(const char *url, struct dial_address *ret_address)
 {
+	struct dial_address address = { 0 };
+	int r;
+
 	if (strncmp(url, "unix:", 5) == 0) {
-		return parse_unix(url + 5, ret_address);
+		r = parse_unix(url + 5, &address);
+	} else if (strncmp(url, "tcp:", 4) == 0) {
+		r = parse_tcp(url + 4, &address);
+	} else {
+		r = error_set(-EINVAL, "\"%s\": expected unix:PATH or tcp:HOST:PORT", url);
 	}
-	if (strncmp(url, "tcp:", 4) == 0) {
-		return parse_tcp(url + 4, ret_address);
+	if (r < 0) {
+		return r;
 	}
-	return error_set(-EINVAL, "\"%s\": expected unix:PATH or tcp:HOST:PORT", url);
+	/* What was parsed fits. */
+	(void)snprintf(address.url, sizeof(address.url), "%s", url);
+	*ret_address = address;
+	return 0;
 }
 
 static int errno_of_resolver(int code)
@@ -110,7 +121,7 @@ int dial_begin(struct dial *dial, const struct dial_address *address)
 	}
 	if (r != 0) {
 		dial->list = NULL;
-		return error_set(errno_of_resolver(r), "%s: %s", address->host, gai_strerror(r));
+		return error_set(errno_of_resolver(r), "%s", gai_strerror(r));
 	}
 	dial->next = dial->list;
 	return 0;

@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-void adding_init(struct adding *adding, struct cli *cli, uint32_t session_ms)
+void adding_init(struct adding *adding, struct cli *cli, bool single)
 {
 	*adding = (struct adding){
 		.cli = cli,
-		.session_ms = session_ms,
+		.single = single,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.losses = json_array(),
 	};
@@ -70,7 +70,9 @@ bool adding_begin(struct adding *adding)
 {
 	struct ration_options options = RATION_OPTIONS_INIT;
 
-	options.session_lifetime_ms = adding->session_ms;
+	if (adding->single) {
+		options.session_lifetime_ms = 0;
+	}
 	options.on_loss = on_loss;
 	options.ctx = adding;
 	adding->client = cli_client(adding->cli, &options);

@@ -15,7 +15,7 @@
 struct adding {
 	struct cli *cli;
 	struct ration *client; /* NULL: none */
-	uint32_t session_ms;   /* its session's lifetime; 0: libration's default */
+	bool single;	       /* its session ends with its connection, as a single command's */
 
 	pthread_mutex_t lock;
 	bool closing; /* losses are what could not be delivered in time: summed up by adding_finish */
@@ -23,7 +23,7 @@ struct adding {
 	uint64_t n_losses;
 };
 
-void adding_init(struct adding *adding, struct cli *cli, uint32_t session_ms);
+void adding_init(struct adding *adding, struct cli *cli, bool single);
 /* Gives up what adding_finish was not called for. */
 void adding_deinit(struct adding *adding);
 

@@ -21,9 +21,6 @@
 #define PROGRESS_LINES 256
 #define SHOWN_MAX 64 /* bytes of a word that is wrong */
 
-/* A single add is a command as any other: its session ends with its connection (1 ms is the shortest that can be said). */
-#define SESSION_SINGLE_MS 1
-
 /* ---- add PATH [N] ---- */
 
 /* What is wrong with PATH or N is said before the daemon is asked for. */
@@ -63,7 +60,7 @@ static void run_one(struct cli *cli, const struct args *args)
 	struct adding adding;
 	int64_t n = 0;
 
-	adding_init(&adding, cli, SESSION_SINGLE_MS);
+	adding_init(&adding, cli, /* single= */ true);
 	if (add_one(&adding, path, args->n_operands > 1 ? args->operands[1] : "1", &n)) {
 		cli_put(cli, "path", json_string(path));
 		cli_put(cli, "n", json_exact(n));
@@ -287,7 +284,7 @@ static void run_lines(struct cli *cli)
 	reading->bad = json_array();
 	reading->signals = block_signals(&before);
 	lines_init(&reading->lines, read_input, reading);
-	adding_init(&reading->adding, cli, /* session_ms= */ 0);
+	adding_init(&reading->adding, cli, /* single= */ false);
 	if (adding_begin(&reading->adding) && adding_reach(&reading->adding)) {
 		read_lines(reading);
 		/* From here a further interrupt ends us at once. */

@@ -82,7 +82,8 @@ static void test_options_at_their_limits(void **state)
 	expect_options(&options, true);
 	options.session_lifetime_ms++;
 	expect_options(&options, false);
-	options.session_lifetime_ms = 1;
+	options.session_lifetime_ms = 0;
+	expect_options(&options, true);
 	options.send_interval_ms = 60001;
 	expect_options(&options, false);
 	options.send_interval_ms = 1;

@@ -88,7 +88,7 @@ static bool has_frame(const uint8_t *bytes, size_t len)
 
 static bool has_lines(const uint8_t *bytes, size_t len)
 {
-	return len > 4 && bytes[len - 1] == '\n' && (bytes[0] == ':' || (bytes[0] == '$' && bytes[1] != '-'));
+	return len >= 4 && bytes[len - 1] == '\n' && (bytes[0] == ':' || (bytes[0] == '$' && bytes[1] != '-'));
 }
 
 static const struct kind_of_trip {

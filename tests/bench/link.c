@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define LINK_BYTES ((size_t)4 << 20) /* more than a frame, and than what redis answers to one pipeline */
@@ -17,6 +18,8 @@
 
 void link_open(struct link *link, const struct server *server)
 {
+	const struct timeval patience = { .tv_sec = 30 };
+
 	*link = (struct link){
 		.fd = server_connect(server),
 		.bytes = malloc(LINK_BYTES),
@@ -25,6 +28,7 @@ void link_open(struct link *link, const struct server *server)
 		.out = ARENA_INIT((size_t)64 << 20),
 	};
 	report_require(link->bytes != NULL, "no memory");
+	report_require(setsockopt(link->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0, "setsockopt: %s", strerror(errno));
 }
 
 void link_close(struct link *link)

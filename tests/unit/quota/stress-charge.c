@@ -378,12 +378,100 @@ static void test_forced_charges(void **state)
 	check_at_rest();
 }
 
+/* ---- claims, at rest after a few steps ---- */
+
+/*
+ * Around the settings, where each step changes the claim; over and over with a rest after a few steps, since what is left stale is
+ * put right by the next step.
+ */
+#ifdef __SANITIZE_THREAD__
+#define N_RESTS 1500u
+#else
+#define N_RESTS 6000u
+#endif
+#define N_STEPS 4u
+
+static struct {
+	struct quota_node root, node;
+	pthread_barrier_t barrier;
+	struct test_random random[N_THREADS];
+	uint64_t wrong; /* thread 0's */
+} rests;
+
+static void check_claims(void)
+{
+	struct quota_reading root, node;
+
+	quota_read(&rests.root, &now, &root);
+	quota_read(&rests.node, &now, &node);
+	rests.wrong += root.children_min != protect_used(node.usage, node.limits.min) ||
+		       root.children_low != protect_used(node.usage, node.limits.low);
+}
+
+static void *claim_main(void *arg)
+{
+	struct test_random *random = arg;
+	int64_t held = 0;
+
+	for (unsigned rest = 0; rest < N_RESTS; rest++) {
+		(void)pthread_barrier_wait(&rests.barrier);
+		for (unsigned step = 0; step < N_STEPS; step++) {
+			int64_t n = 1 + (int64_t)test_random_below(random, 4);
+
+			if (test_random_below(random, 2) == 0) {
+				held += quota_try_charge(&rests.node, n, &now, NULL) == 0 ? n : 0;
+			} else if (held >= n && quota_uncharge(&rests.node, n) == 0) {
+				held -= n;
+			}
+			if (test_random_below(random, 16) == 0) {
+				quota_charge(&rests.node, 1, &now);
+				held++;
+			}
+		}
+		(void)pthread_barrier_wait(&rests.barrier);
+		if (random == &rests.random[0]) {
+			struct quota_limits limits = { .max = 20, .high = QUOTA_NONE };
+
+			check_claims();
+			/* Another setting for the next time; also none. */
+			limits.min = (int64_t)test_random_below(random, 16);
+			limits.low = (int64_t)test_random_below(random, 3) * 6;
+			quota_set_limits(&rests.node, &limits, &now);
+			check_claims();
+		}
+	}
+	return NULL;
+}
+
+static void test_claims_at_rest(void **state)
+{
+	struct quota_limits root = { .max = 18, .high = QUOTA_NONE };
+	struct quota_limits node = { .max = 20, .high = QUOTA_NONE, .min = 10, .low = 5 };
+	pthread_t threads[N_THREADS];
+
+	(void)state;
+	quota_init(&rests.root, &none, NULL, &root, 0, &now);
+	quota_init(&rests.node, &none, &rests.root, &node, 0, &now);
+	assert_int_equal(pthread_barrier_init(&rests.barrier, NULL, N_THREADS), 0);
+	for (size_t i = 0; i < N_THREADS; i++) {
+		test_random_init(&rests.random[i], 700 + i);
+		assert_int_equal(pthread_create(&threads[i], NULL, claim_main, &rests.random[i]),
+				 0);
+	}
+	for (size_t i = 0; i < N_THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	}
+	(void)pthread_barrier_destroy(&rests.barrier);
+	assert_int_equal(rests.wrong, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_charges),
 		cmocka_unit_test(test_limits_change),
 		cmocka_unit_test(test_forced_charges),
+		cmocka_unit_test(test_claims_at_rest),
 	};
 
 #ifdef RATION_HOOKS

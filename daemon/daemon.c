@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -126,27 +127,33 @@ static void notify_running(struct daemon *daemon, bool ready, bool failed)
 	}
 }
 
-static void on_stop(evutil_socket_t number, short what, void *arg)
+static void do_reload(struct daemon *daemon)
 {
-	struct daemon *daemon = arg;
-
-	(void)what;
-	log_line(&daemon->log, LOG_INFO, "stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
-	(void)event_base_loopbreak(daemon->base);
-}
-
-static void on_reload(evutil_socket_t number, short what, void *arg)
-{
-	struct daemon *daemon = arg;
 	int r;
 
-	(void)number;
-	(void)what;
 	notify_reloading();
 	set_state(daemon, DAEMON_RELOADING);
 	r = reload(daemon);
 	set_state(daemon, DAEMON_RUNNING);
 	notify_running(daemon, /* ready= */ true, r != 0);
+}
+
+static void on_signal(evutil_socket_t fd, short what, void *arg)
+{
+	struct daemon *daemon = arg;
+	struct signalfd_siginfo info;
+
+	(void)what;
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGHUP) {
+			do_reload(daemon);
+			continue;
+		}
+		log_line(&daemon->log, LOG_INFO, "stopping (%s)",
+			 info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
+		(void)event_base_loopbreak(daemon->base);
+		return;
+	}
 }
 
 static void on_flush(evutil_socket_t fd, short what, void *arg)
@@ -168,27 +175,16 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ false);
 }
 
-static int add_signal(struct daemon *daemon, struct event **event, int number,
-		      event_callback_fn callback)
-{
-	*event = evsignal_new(daemon->base, number, callback, daemon);
-	return *event != NULL && event_add(*event, NULL) == 0 ? 0 : -ENOMEM;
-}
-
 static int set_events(struct daemon *daemon)
 {
 	const struct timeval second = { .tv_sec = 1 };
-	int r = add_signal(daemon, &daemon->sigterm, SIGTERM, on_stop);
 
-	if (r == 0) {
-		r = add_signal(daemon, &daemon->sigint, SIGINT, on_stop);
-	}
-	if (r == 0) {
-		r = add_signal(daemon, &daemon->sighup, SIGHUP, on_reload);
-	}
+	daemon->signals =
+		event_new(daemon->base, daemon->signal_fd, EV_READ | EV_PERSIST, on_signal, daemon);
 	daemon->flush_timer = event_new(daemon->base, -1, EV_PERSIST, on_flush, daemon);
 	daemon->second_timer = event_new(daemon->base, -1, EV_PERSIST, on_second, daemon);
-	if (r < 0 || daemon->flush_timer == NULL || daemon->second_timer == NULL ||
+	if (daemon->signals == NULL || daemon->flush_timer == NULL ||
+	    daemon->second_timer == NULL || event_add(daemon->signals, NULL) != 0 ||
 	    event_add(daemon->second_timer, &second) != 0) {
 		return -ENOMEM;
 	}
@@ -209,6 +205,23 @@ static int new_base(struct event_base **ret_base)
 	*ret_base = event_base_new_with_config(config);
 	event_config_free(config);
 	return *ret_base != NULL ? 0 : -ENOMEM;
+}
+
+/*
+ * Signals come in through a descriptor, and are blocked in every thread: those of libraries inherit that from here too. Nothing
+ * is ever interrupted, and what comes before the loop runs waits for it.
+ */
+static int open_signals(int *ret_fd)
+{
+	sigset_t ours;
+
+	(void)sigemptyset(&ours);
+	(void)sigaddset(&ours, SIGTERM);
+	(void)sigaddset(&ours, SIGINT);
+	(void)sigaddset(&ours, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, &ours, NULL);
+	*ret_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	return *ret_fd >= 0 ? 0 : -errno;
 }
 
 static uint64_t random_u64(void)
@@ -298,6 +311,7 @@ int daemon_new(struct config *config, const struct config_source *source,
 	}
 	daemon->log = (struct log)LOG_INIT;
 	log_init(&daemon->log);
+	daemon->signal_fd = -1;
 	daemon->config = config;
 	daemon->source = source;
 	daemon->n_workers = choose_workers(config);
@@ -306,7 +320,10 @@ int daemon_new(struct config *config, const struct config_source *source,
 	    (ssize_t)sizeof(daemon->incarnation)) {
 		return -errno;
 	}
-	r = new_base(&daemon->base);
+	r = open_signals(&daemon->signal_fd);
+	if (r == 0) {
+		r = new_base(&daemon->base);
+	}
 	if (r == 0) {
 		r = directory_init(&daemon->directory, daemon->n_workers, random_u64());
 	}
@@ -353,13 +370,14 @@ struct daemon *daemon_free(struct daemon *daemon)
 	free(daemon->workers);
 	directory_deinit(&daemon->directory);
 	(void)engine_free(daemon->engine);
-	free_event(daemon->sigterm);
-	free_event(daemon->sigint);
-	free_event(daemon->sighup);
+	free_event(daemon->signals);
 	free_event(daemon->flush_timer);
 	free_event(daemon->second_timer);
 	if (daemon->base != NULL) {
 		event_base_free(daemon->base);
+	}
+	if (daemon->signal_fd >= 0) {
+		(void)close(daemon->signal_fd);
 	}
 	(void)config_free(daemon->config);
 	log_deinit(&daemon->log);
@@ -369,18 +387,13 @@ struct daemon *daemon_free(struct daemon *daemon)
 
 /* ---- running ---- */
 
-/* Signals are the main thread's: block them while the workers begin, who inherit that. */
 static int start_workers(struct daemon *daemon)
 {
-	sigset_t all, before;
 	int r = 0;
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (unsigned i = 0; r == 0 && i < daemon->n_workers; i++) {
 		r = worker_start(&daemon->workers[i]);
 	}
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
 

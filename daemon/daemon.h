@@ -46,13 +46,14 @@ struct daemon {
 	struct config *config;
 	struct event_base *base;
 	struct listeners listeners;
-	struct event *sigterm, *sigint, *sighup, *flush_timer, *second_timer;
+	int signal_fd;
+	struct event *signals, *flush_timer, *second_timer;
 	int status; /* of the loop: 0 or a negative errno */
 };
 
 /*
  * Everything but the threads: engine, metrics, sockets. Takes over the configuration, also on failure; `source` is kept for reloads.
- * Errors are logged. Needs lib/rcu registration of the calling thread.
+ * Errors are logged. Needs lib/rcu registration of the calling thread, in which SIGTERM, SIGINT and SIGHUP are blocked from here on.
  */
 int daemon_new(struct config *config, const struct config_source *source,
 	       struct daemon **ret_daemon);

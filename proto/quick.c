@@ -25,16 +25,14 @@ enum {
 
 /* ---- from bytes ---- */
 
-/* What is left of a message. Once something is not as it should be, `bad` stays, nothing is left, and reads give 0. */
+/* What is left of a message. Once something is not as it should be, both are NULL, so that nothing is left; reads give 0. */
 struct reader {
 	const uint8_t *at, *end;
-	bool bad;
 };
 
 static uint64_t refuse(struct reader *reader)
 {
-	reader->bad = true;
-	reader->at = reader->end;
+	reader->at = reader->end = NULL;
 	return 0;
 }
 
@@ -67,15 +65,16 @@ static inline uint64_t read_varint(struct reader *reader, uint64_t max)
 	return read_long_varint(reader, max);
 }
 
-static struct reader read_len(struct reader *reader)
+static inline struct reader read_len(struct reader *reader)
 {
 	uint64_t len = read_varint(reader, MESSAGE_MAX_FRAME);
-	if (len > (size_t)(reader->end - reader->at)) {
-		len = refuse(reader);
+	const uint8_t *at = reader->at;
+	if (!at || len > (size_t)(reader->end - at)) {
+		refuse(reader);
+		return (struct reader){ 0 };
 	}
-	struct reader inside = { .at = reader->at, .end = reader->at + len };
-	reader->at = inside.end;
-	return inside;
+	reader->at = at + len;
+	return (struct reader){ .at = at, .end = at + len };
 }
 
 /* False if the item is not good. */
@@ -96,7 +95,7 @@ static bool read_item(struct reader reader, struct charge_item *ret_item)
 		}
 	}
 	*ret_item = item;
-	return !reader.bad;
+	return reader.at;
 }
 
 /* All but the items, which are only counted. False if something is not good. */
@@ -126,7 +125,7 @@ static bool read_charge(struct reader reader, struct charge *ret_charge)
 		}
 	}
 	*ret_charge = charge;
-	return !reader.bad;
+	return reader.at;
 }
 
 /* Of a body that read_charge found good, into items[], as many as it counted. */
@@ -158,7 +157,7 @@ static bool find_charge(const uint8_t *bytes, size_t len, uint64_t *ret_id, stru
 	struct reader body = read_len(&reader);
 	*ret_id = id;
 	*ret_body = body;
-	return !reader.bad && reader.at == reader.end;
+	return reader.at && reader.at == reader.end;
 }
 
 int quick_decode_charge(struct arena *arena, const uint8_t *bytes, size_t len,

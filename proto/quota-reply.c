@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-/* ---- from bytes ---- */
+/* ---- from bytes: what fails with -ENOMEM has set nothing ---- */
 
 static int decode_bindings(struct arena *arena, size_t n, Ration__V1__Binding *const *wire,
 			   const struct binding **ret_bindings)
@@ -29,18 +29,26 @@ static int decode_bindings(struct arena *arena, size_t n, Ration__V1__Binding *c
 static int decode_charged(struct arena *arena, const Ration__V1__Charged *charged,
 			  struct charged *ret_charged)
 {
+	int r = decode_bindings(arena, charged->n_bindings, charged->bindings,
+				&ret_charged->bindings);
+	if (r < 0) {
+		return r;
+	}
 	ret_charged->number = charged->number;
 	ret_charged->granted = charged->granted;
 	ret_charged->duplicate = charged->duplicate;
 	ret_charged->omitted = charged->omitted;
 	ret_charged->n_bindings = charged->n_bindings;
-	return decode_bindings(arena, charged->n_bindings, charged->bindings,
-			       &ret_charged->bindings);
+	return 0;
 }
 
 static int decode_leased(struct arena *arena, const Ration__V1__Leased *leased,
 			 struct leased *ret_leased)
 {
+	int r = decode_bindings(arena, leased->n_bindings, leased->bindings, &ret_leased->bindings);
+	if (r < 0) {
+		return r;
+	}
 	ret_leased->number = leased->number;
 	ret_leased->lease = leased->lease;
 	ret_leased->granted = leased->granted;
@@ -48,7 +56,7 @@ static int decode_leased(struct arena *arena, const Ration__V1__Leased *leased,
 	ret_leased->duplicate = leased->duplicate;
 	ret_leased->omitted = leased->omitted;
 	ret_leased->n_bindings = leased->n_bindings;
-	return decode_bindings(arena, leased->n_bindings, leased->bindings, &ret_leased->bindings);
+	return 0;
 }
 
 static struct lease_returned decode_lease_returned(const Ration__V1__LeaseReturned *returned)
@@ -59,6 +67,17 @@ static struct lease_returned decode_lease_returned(const Ration__V1__LeaseReturn
 		.returned = returned->returned,
 		.duplicate = returned->duplicate,
 	};
+}
+
+static int decode_notes(struct arena *arena, const Ration__V1__QuotaOk *wire,
+			struct rule_notes *ret_notes)
+{
+	int r = wire_texts(arena, wire->n_notes, wire->notes, &ret_notes->notes);
+	if (r < 0) {
+		return r;
+	}
+	ret_notes->n_notes = wire->n_notes;
+	return 0;
 }
 
 static int decode_rules(struct arena *arena, const Ration__V1__QuotaRules *wire,
@@ -156,37 +175,32 @@ static int decode_explained(struct arena *arena, const Ration__V1__QuotaExplaine
 int quota_reply_decode(struct arena *arena, const Ration__V1__Reply *message,
 		       struct reply *ret_reply)
 {
+	int r;
 	switch (message->body_case) {
 	case RATION__V1__REPLY__BODY_CHARGED:
-		ret_reply->type = REPLY_CHARGED;
-		return decode_charged(arena, message->charged, &ret_reply->charged);
+		r = decode_charged(arena, message->charged, &ret_reply->charged);
+		return r < 0 ? r : REPLY_CHARGED;
 	case RATION__V1__REPLY__BODY_UNCHARGED:
-		ret_reply->type = REPLY_UNCHARGED;
 		ret_reply->uncharged.number = message->uncharged->number;
 		ret_reply->uncharged.duplicate = message->uncharged->duplicate;
-		return 0;
+		return REPLY_UNCHARGED;
 	case RATION__V1__REPLY__BODY_LEASED:
-		ret_reply->type = REPLY_LEASED;
-		return decode_leased(arena, message->leased, &ret_reply->leased);
+		r = decode_leased(arena, message->leased, &ret_reply->leased);
+		return r < 0 ? r : REPLY_LEASED;
 	case RATION__V1__REPLY__BODY_LEASE_RETURNED:
-		ret_reply->type = REPLY_LEASE_RETURNED;
 		ret_reply->lease_returned = decode_lease_returned(message->lease_returned);
-		return 0;
+		return REPLY_LEASE_RETURNED;
 	case RATION__V1__REPLY__BODY_QUOTA_OK:
-		ret_reply->type = REPLY_QUOTA_OK;
-		ret_reply->quota_ok.n_notes = message->quota_ok->n_notes;
-		return wire_texts(arena, message->quota_ok->n_notes, message->quota_ok->notes,
-				  &ret_reply->quota_ok.notes);
+		r = decode_notes(arena, message->quota_ok, &ret_reply->quota_ok);
+		return r < 0 ? r : REPLY_QUOTA_OK;
 	case RATION__V1__REPLY__BODY_QUOTA_RULES:
-		ret_reply->type = REPLY_QUOTA_RULES;
-		return decode_rules(arena, message->quota_rules, &ret_reply->quota_rules);
+		r = decode_rules(arena, message->quota_rules, &ret_reply->quota_rules);
+		return r < 0 ? r : REPLY_QUOTA_RULES;
 	case RATION__V1__REPLY__BODY_QUOTA_EXPLAINED:
-		ret_reply->type = REPLY_QUOTA_EXPLAINED;
-		return decode_explained(arena, message->quota_explained,
-					&ret_reply->quota_explained);
+		r = decode_explained(arena, message->quota_explained, &ret_reply->quota_explained);
+		return r < 0 ? r : REPLY_QUOTA_EXPLAINED;
 	default:
-		ret_reply->type = REPLY_NONE;
-		return 0;
+		return REPLY_NONE;
 	}
 }
 

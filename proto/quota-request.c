@@ -80,45 +80,37 @@ static struct rule_remove decode_quota_remove(const Ration__V1__QuotaRemove *rem
 int quota_request_decode(struct arena *arena, const Ration__V1__Request *message,
 			 struct request *ret_request)
 {
+	int r;
 	switch (message->body_case) {
 	case RATION__V1__REQUEST__BODY_CHARGE:
-		ret_request->type = REQUEST_CHARGE;
-		return decode_charge(arena, message->charge, &ret_request->charge);
+		r = decode_charge(arena, message->charge, &ret_request->charge);
+		return r < 0 ? r : REQUEST_CHARGE;
 	case RATION__V1__REQUEST__BODY_UNCHARGE:
-		ret_request->type = REQUEST_UNCHARGE;
 		ret_request->uncharge = decode_uncharge(message->uncharge);
-		return 0;
+		return REQUEST_UNCHARGE;
 	case RATION__V1__REQUEST__BODY_LEASE:
-		ret_request->type = REQUEST_LEASE;
 		ret_request->lease = decode_lease(message->lease);
-		return 0;
+		return REQUEST_LEASE;
 	case RATION__V1__REQUEST__BODY_LEASE_RENEW:
-		ret_request->type = REQUEST_LEASE_RENEW;
 		ret_request->lease_renew = decode_lease_renew(message->lease_renew);
-		return 0;
+		return REQUEST_LEASE_RENEW;
 	case RATION__V1__REQUEST__BODY_LEASE_RETURN:
-		ret_request->type = REQUEST_LEASE_RETURN;
 		ret_request->lease_return = decode_lease_return(message->lease_return);
-		return 0;
+		return REQUEST_LEASE_RETURN;
 	case RATION__V1__REQUEST__BODY_QUOTA_SET:
-		ret_request->type = REQUEST_QUOTA_SET;
 		ret_request->quota_set = wire_rule(message->quota_set->rule);
-		return 0;
+		return REQUEST_QUOTA_SET;
 	case RATION__V1__REQUEST__BODY_QUOTA_REMOVE:
-		ret_request->type = REQUEST_QUOTA_REMOVE;
 		ret_request->quota_remove = decode_quota_remove(message->quota_remove);
-		return 0;
+		return REQUEST_QUOTA_REMOVE;
 	case RATION__V1__REQUEST__BODY_QUOTA_LIST:
-		ret_request->type = REQUEST_QUOTA_LIST;
 		ret_request->quota_list = wire_text(message->quota_list->cursor);
-		return 0;
+		return REQUEST_QUOTA_LIST;
 	case RATION__V1__REQUEST__BODY_QUOTA_EXPLAIN:
-		ret_request->type = REQUEST_QUOTA_EXPLAIN;
 		ret_request->quota_explain = wire_text(message->quota_explain->path);
-		return 0;
+		return REQUEST_QUOTA_EXPLAIN;
 	default:
-		ret_request->type = REQUEST_NONE;
-		return 0;
+		return REQUEST_NONE;
 	}
 }
 

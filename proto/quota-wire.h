@@ -4,7 +4,7 @@
  */
 #include "proto/wire.h"
 
-/* A body of this version's quotas, or one that is not known: type and body of `ret_request` are set. 0, -ENOMEM. */
+/* Sets the body, if it is one of quota.h's. The type, *_NONE if it is another, or -ENOMEM and nothing is set. */
 int quota_request_decode(struct arena *arena, const Ration__V1__Request *message,
 			 struct request *ret_request);
 int quota_reply_decode(struct arena *arena, const Ration__V1__Reply *message,

@@ -6,7 +6,7 @@
 #include "proto/quota-wire.h"
 #include "proto/wire.h"
 
-/* ---- from bytes ---- */
+/* ---- from bytes: what fails with -ENOMEM has set nothing ---- */
 
 static int decode_errors(struct arena *arena, size_t n, Ration__V1__ItemError *const *wire,
 			 const struct item_error **ret_errors)
@@ -147,58 +147,72 @@ static int decode_status(struct arena *arena, const Ration__V1__Status *wire,
 	return 0;
 }
 
+static int decode_interned(struct arena *arena, const Ration__V1__Interned *wire,
+			   struct interned *ret_interned)
+{
+	int r = decode_errors(arena, wire->n_errors, wire->errors, &ret_interned->errors);
+	if (r < 0) {
+		return r;
+	}
+	ret_interned->n_errors = wire->n_errors;
+	return 0;
+}
+
+static int decode_applied(struct arena *arena, const Ration__V1__Applied *wire,
+			  struct applied *ret_applied)
+{
+	int r = decode_errors(arena, wire->n_errors, wire->errors, &ret_applied->errors);
+	if (r < 0) {
+		return r;
+	}
+	ret_applied->batch = wire->batch;
+	ret_applied->duplicate = wire->duplicate;
+	ret_applied->n_errors = wire->n_errors;
+	return 0;
+}
+
+/* The type, or -ENOMEM. */
 static int decode_body(struct arena *arena, const Ration__V1__Reply *message, struct reply *reply)
 {
+	int r;
 	switch (message->body_case) {
 	case RATION__V1__REPLY__BODY_ERROR:
-		reply->type = REPLY_ERROR;
 		reply->error.code = message->error->code;
 		reply->error.text = wire_text(message->error->text);
 		reply->error.operation = message->error->operation;
 		reply->error.duplicate = message->error->duplicate;
-		return 0;
+		return REPLY_ERROR;
 	case RATION__V1__REPLY__BODY_WELCOME:
-		reply->type = REPLY_WELCOME;
 		reply->welcome = decode_welcome(message->welcome);
-		return 0;
+		return REPLY_WELCOME;
 	case RATION__V1__REPLY__BODY_INTERNED:
-		reply->type = REPLY_INTERNED;
-		reply->interned.n_errors = message->interned->n_errors;
-		return decode_errors(arena, message->interned->n_errors, message->interned->errors,
-				     &reply->interned.errors);
+		r = decode_interned(arena, message->interned, &reply->interned);
+		return r < 0 ? r : REPLY_INTERNED;
 	case RATION__V1__REPLY__BODY_APPLIED:
-		reply->type = REPLY_APPLIED;
-		reply->applied.batch = message->applied->batch;
-		reply->applied.duplicate = message->applied->duplicate;
-		reply->applied.n_errors = message->applied->n_errors;
-		return decode_errors(arena, message->applied->n_errors, message->applied->errors,
-				     &reply->applied.errors);
+		r = decode_applied(arena, message->applied, &reply->applied);
+		return r < 0 ? r : REPLY_APPLIED;
 	case RATION__V1__REPLY__BODY_VALUES:
-		reply->type = REPLY_VALUES;
-		return decode_values(arena, message->values, &reply->values);
+		r = decode_values(arena, message->values, &reply->values);
+		return r < 0 ? r : REPLY_VALUES;
 	case RATION__V1__REPLY__BODY_PAGE:
-		reply->type = REPLY_PAGE;
-		return decode_page(arena, message->page, &reply->page);
+		r = decode_page(arena, message->page, &reply->page);
+		return r < 0 ? r : REPLY_PAGE;
 	case RATION__V1__REPLY__BODY_FLUSHED:
-		reply->type = REPLY_FLUSHED;
-		return 0;
+		return REPLY_FLUSHED;
 	case RATION__V1__REPLY__BODY_STATUS:
-		reply->type = REPLY_STATUS;
-		return decode_status(arena, message->status, &reply->status);
+		r = decode_status(arena, message->status, &reply->status);
+		return r < 0 ? r : REPLY_STATUS;
 	case RATION__V1__REPLY__BODY_METRIC:
-		reply->type = REPLY_METRIC;
 		reply->metric = wire_metric(message->metric);
-		return 0;
+		return REPLY_METRIC;
 	case RATION__V1__REPLY__BODY_PONG:
-		reply->type = REPLY_PONG;
-		return 0;
+		return REPLY_PONG;
 	case RATION__V1__REPLY__BODY_GOODBYE:
-		reply->type = REPLY_GOODBYE;
 		reply->goodbye = (struct error_body){
 			.code = message->goodbye->code,
 			.text = wire_text(message->goodbye->text),
 		};
-		return 0;
+		return REPLY_GOODBYE;
 	case RATION__V1__REPLY__BODY__NOT_SET:
 	default:
 		return quota_reply_decode(arena, message, reply);
@@ -214,13 +228,12 @@ int reply_decode(struct arena *arena, const uint8_t *bytes, size_t len, struct r
 	}
 	const Ration__V1__Reply *wire = (const Ration__V1__Reply *)message;
 
-	struct reply reply; /* not cleared, as in request_decode */
-	reply.id = wire->id;
-	r = decode_body(arena, wire, &reply);
+	r = decode_body(arena, wire, ret_reply);
 	if (r < 0) {
 		return r;
 	}
-	*ret_reply = reply;
+	ret_reply->id = wire->id;
+	ret_reply->type = (enum reply_type)r;
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include "proto/quota-wire.h"
 #include "proto/wire.h"
 
-/* ---- from bytes ---- */
+/* ---- from bytes: what fails with -ENOMEM has set nothing ---- */
 
 static struct hello decode_hello(const Ration__V1__Hello *hello)
 {
@@ -23,9 +23,17 @@ static struct hello decode_hello(const Ration__V1__Hello *hello)
 static int decode_intern(struct arena *arena, const Ration__V1__Intern *intern,
 			 struct intern *ret_intern)
 {
-	ret_intern->first_handle = intern->first_handle;
-	ret_intern->n_paths = intern->n_paths;
-	return wire_texts(arena, intern->n_paths, intern->paths, &ret_intern->paths);
+	const struct text *paths;
+	int r = wire_texts(arena, intern->n_paths, intern->paths, &paths);
+	if (r < 0) {
+		return r;
+	}
+	*ret_intern = (struct intern){
+		.first_handle = intern->first_handle,
+		.n_paths = intern->n_paths,
+		.paths = paths,
+	};
+	return 0;
 }
 
 /* No copy and no work per entry: these are the arrays protobuf-c decoded into. */
@@ -42,9 +50,17 @@ static struct add decode_add(const Ration__V1__Add *add)
 
 static int decode_get(struct arena *arena, const Ration__V1__Get *get, struct get *ret_get)
 {
-	ret_get->consistency = (enum consistency)get->consistency;
-	ret_get->n_paths = get->n_paths;
-	return wire_texts(arena, get->n_paths, get->paths, &ret_get->paths);
+	const struct text *paths;
+	int r = wire_texts(arena, get->n_paths, get->paths, &paths);
+	if (r < 0) {
+		return r;
+	}
+	*ret_get = (struct get){
+		.n_paths = get->n_paths,
+		.paths = paths,
+		.consistency = (enum consistency)get->consistency,
+	};
+	return 0;
 }
 
 static struct walk decode_walk(const Ration__V1__Walk *walk)
@@ -63,45 +79,39 @@ static struct metric decode_metric_set(const Ration__V1__MetricSet *set)
 	return set->metric ? wire_metric(set->metric) : (struct metric){ .name = text_of("") };
 }
 
+/* The type, or -ENOMEM. */
 static int decode_body(struct arena *arena, const Ration__V1__Request *message,
 		       struct request *request)
 {
+	int r;
 	switch (message->body_case) {
 	case RATION__V1__REQUEST__BODY_HELLO:
-		request->type = REQUEST_HELLO;
 		request->hello = decode_hello(message->hello);
-		return 0;
+		return REQUEST_HELLO;
 	case RATION__V1__REQUEST__BODY_INTERN:
-		request->type = REQUEST_INTERN;
-		return decode_intern(arena, message->intern, &request->intern);
+		r = decode_intern(arena, message->intern, &request->intern);
+		return r < 0 ? r : REQUEST_INTERN;
 	case RATION__V1__REQUEST__BODY_ADD:
-		request->type = REQUEST_ADD;
 		request->add = decode_add(message->add);
-		return 0;
+		return REQUEST_ADD;
 	case RATION__V1__REQUEST__BODY_GET:
-		request->type = REQUEST_GET;
-		return decode_get(arena, message->get, &request->get);
+		r = decode_get(arena, message->get, &request->get);
+		return r < 0 ? r : REQUEST_GET;
 	case RATION__V1__REQUEST__BODY_WALK:
-		request->type = REQUEST_WALK;
 		request->walk = decode_walk(message->walk);
-		return 0;
+		return REQUEST_WALK;
 	case RATION__V1__REQUEST__BODY_FLUSH:
-		request->type = REQUEST_FLUSH;
-		return 0;
+		return REQUEST_FLUSH;
 	case RATION__V1__REQUEST__BODY_STATUS:
-		request->type = REQUEST_STATUS;
-		return 0;
+		return REQUEST_STATUS;
 	case RATION__V1__REQUEST__BODY_METRIC_SET:
-		request->type = REQUEST_METRIC_SET;
 		request->metric_set = decode_metric_set(message->metric_set);
-		return 0;
+		return REQUEST_METRIC_SET;
 	case RATION__V1__REQUEST__BODY_METRIC_GET:
-		request->type = REQUEST_METRIC_GET;
 		request->metric_get = wire_text(message->metric_get->name);
-		return 0;
+		return REQUEST_METRIC_GET;
 	case RATION__V1__REQUEST__BODY_PING:
-		request->type = REQUEST_PING;
-		return 0;
+		return REQUEST_PING;
 	case RATION__V1__REQUEST__BODY__NOT_SET:
 	default:
 		return quota_request_decode(arena, message, request);
@@ -122,13 +132,12 @@ int request_decode(struct arena *arena, const uint8_t *bytes, size_t len,
 	}
 	const Ration__V1__Request *wire = (const Ration__V1__Request *)message;
 
-	struct request request; /* not cleared, which would cost as much as an add's whole body */
-	request.id = wire->id;
-	r = decode_body(arena, wire, &request);
+	r = decode_body(arena, wire, ret_request);
 	if (r < 0) {
 		return r;
 	}
-	*ret_request = request;
+	ret_request->id = wire->id;
+	ret_request->type = (enum request_type)r;
 	return 0;
 }
 

@@ -295,13 +295,15 @@ static void test_arenas_that_are_too_small(void **state)
 	for (size_t i = 0; i < n_sample_requests; i++) {
 		size_t len, out_len;
 		const uint8_t *bytes = encode_request(fixture, &sample_requests[i], &len), *out;
-		struct request request = { .type = 99 };
+		struct request request, before;
 		decode_request(fixture, bytes, len);
 		size_t needed = fixture->decoded.used;
+		memset(&before, 99, sizeof(before));
+		memset(&request, 99, sizeof(request));
 		for (size_t limit = 0; limit < needed; limit += 16) {
 			struct arena small = ARENA_INIT(limit);
 			assert_int_equal(request_decode(&small, bytes, len, &request), -ENOMEM);
-			assert_int_equal(request.type, 99);
+			assert_memory_equal(&request, &before, sizeof(request));
 			arena_deinit(&small);
 		}
 		struct arena fitting = ARENA_INIT(needed);
@@ -315,15 +317,16 @@ static void test_arenas_that_are_too_small(void **state)
 	for (size_t i = 0; i < n_sample_replies; i++) {
 		size_t len, out_len;
 		const uint8_t *bytes = encode_reply(fixture, &sample_replies[i], &len), *out;
-		struct reply reply = { .type = 99 };
+		struct reply reply, before;
 		arena_reset(&fixture->decoded);
 		assert_int_equal(reply_decode(&fixture->decoded, bytes, len, &reply), 0);
 		size_t needed = fixture->decoded.used;
-		reply.type = 99;
+		memset(&before, 99, sizeof(before));
+		memset(&reply, 99, sizeof(reply));
 		for (size_t limit = 0; limit < needed; limit += 16) {
 			struct arena small = ARENA_INIT(limit);
 			assert_int_equal(reply_decode(&small, bytes, len, &reply), -ENOMEM);
-			assert_int_equal(reply.type, 99);
+			assert_memory_equal(&reply, &before, sizeof(reply));
 			arena_deinit(&small);
 		}
 		struct arena none = ARENA_INIT(0);

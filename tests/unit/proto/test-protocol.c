@@ -53,6 +53,22 @@ static const struct entry entries[] = {
 	  .value = { .leaf = true, .own = 303, .total = 303, .text = TEXT("") } },
 };
 
+static const struct charge_item hundred[] = { { .path = TEXT("requests/acme/web"), .amount = 100 } };
+static const struct charge_item both[] = {
+	{ .path = TEXT("requests/acme/web"), .amount = 600 },
+	{ .path = TEXT("jobs/acme"), .amount = 1 },
+};
+static const struct charge_item misspelt[] = { { .path = TEXT("reqests/acme"), .amount = 1 } };
+static const struct binding minute[] = {
+	{ .kind = BINDING_MAX,
+	  .path = TEXT("requests/acme"),
+	  .window = { .kind = RULE_WINDOW_PER, .duration_ms = 60000 },
+	  .limit = 1000,
+	  .usage = 403,
+	  .left = 597,
+	  .retry_after_ms = 20000 },
+};
+
 #define CLIENT(...)                                        \
 	{                                                  \
 		.client = true, .request = { __VA_ARGS__ } \
@@ -72,7 +88,8 @@ static const struct step steps[] = {
 			  .session = TEXT("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17"),
 			  .lifetime_ms = 60000,
 			  .next_batch = 1,
-			  .agent = TEXT("example/1") }),
+			  .agent = TEXT("example/1"),
+			  .next_operation = 1 }),
 	DAEMON(.id = 1, .type = REPLY_WELCOME,
 	       .welcome = { .version = 1,
 			    .daemon = TEXT("rationd/0.1.0"),
@@ -82,7 +99,12 @@ static const struct step steps[] = {
 					.max_walks = 4,
 					.max_lifetime_ms = 86400000,
 					.max_output = 4 << 20,
-					.idle_frame_ms = 10000 },
+					.idle_frame_ms = 10000,
+					.max_charge_items = MESSAGE_MAX_CHARGE_ITEMS,
+					.max_operations_kept = MESSAGE_MAX_OPERATIONS_KEPT,
+					.max_leases = MESSAGE_MAX_LEASES,
+					.max_wait_ms = MESSAGE_MAX_WAIT_MS,
+					.max_waits = MESSAGE_MAX_WAITS },
 			    .incarnation = TEXT(
 				    "\240\241\242\243\244\245\246\247\250\251\252\253\254\255\256\257") }),
 	CLIENT(.id = 2, .type = REQUEST_INTERN,
@@ -120,6 +142,19 @@ static const struct step steps[] = {
 			 .view = { .present = true, .error_bound = 128, .age_ms = 12 } }),
 	CLIENT(.id = 8, .type = REQUEST_PING),
 	DAEMON(.id = 8, .type = REPLY_PONG),
+	CLIENT(.id = 9, .type = REQUEST_CHARGE,
+	       .charge = { .number = 1, .n_items = 1, .items = hundred }),
+	DAEMON(.id = 9, .type = REPLY_CHARGED, .charged = { .number = 1, .granted = true }),
+	CLIENT(.id = 10, .type = REQUEST_CHARGE,
+	       .charge = { .number = 2, .n_items = COUNT(both), .items = both }),
+	DAEMON(.id = 10, .type = REPLY_CHARGED,
+	       .charged = { .number = 2, .n_bindings = 1, .bindings = minute }),
+	CLIENT(.id = 11, .type = REQUEST_CHARGE,
+	       .charge = { .number = 3, .n_items = 1, .items = misspelt }),
+	DAEMON(.id = 11, .type = REPLY_ERROR,
+	       .error = { .code = CODE_NOT_FOUND,
+			  .text = TEXT("there is no metric reqests"),
+			  .operation = 3 }),
 	DAEMON(.id = 0, .type = REPLY_GOODBYE,
 	       .goodbye = { .code = CODE_UNAVAILABLE, .text = TEXT("shutting down") }),
 };

@@ -120,6 +120,19 @@ void bank_mark_new(struct bank *bank, uint32_t id)
 	}
 }
 
+bool bank_marked(const struct bank *bank)
+{
+	size_t n_words = atomic_load_explicit(&bank->n_ids, memory_order_seq_cst) / 64;
+
+	for (size_t u = 0; u * 64 < n_words; u++) {
+		/* Acquire: pairs with take_word; who finds a bit cleared finds what the flusher did before. */
+		if (atomic_load_explicit(&bank->upper[u], memory_order_acquire) != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The bits of *word, cleared there. Loaded first: an exchange would claim the line also where there is nothing to take. */
 static uint64_t take_word(_Atomic(uint64_t) *word)
 {

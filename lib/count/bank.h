@@ -29,6 +29,7 @@
  * take, visit	|      -      |  -   |      X		(X = one thread at a time: the owner; the flusher)
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -90,6 +91,11 @@ static inline void bank_mark(struct bank *bank, uint32_t id)
 	}
 	RATION_HOOK();
 }
+
+/*
+ * Anyone: some mark is set. False: of what the owner marked before, as far as the caller knows of it, everything was taken.
+ */
+bool bank_marked(const struct bank *bank);
 
 /* The flusher, step 1: takes the marks. What was taken before and not visited stays taken. */
 void bank_take(struct bank *bank);

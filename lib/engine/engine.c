@@ -39,6 +39,7 @@ static int allocate(struct engine **ret_engine, const struct engine_options *opt
 		.max_counters = options->max_counters,
 		.seats_mutex = PTHREAD_MUTEX_INITIALIZER,
 		.flush = FLUSH_INIT,
+		.gate = GATE_INIT,
 		.metrics = METRICS_INIT,
 		.refused = REFUSED_INIT,
 		.sweep = SWEEP_INIT,
@@ -75,6 +76,11 @@ int engine_new(struct engine **ret_engine, const struct engine_options *options)
 	if (r < 0) {
 		return r;
 	}
+	r = planes_init(&engine->planes, max_ids);
+	if (r < 0) {
+		return r;
+	}
+	rules_init(&engine->rules, options->seed);
 	r = registry_new(&engine->registry, max_ids, options->seed);
 	if (r < 0) {
 		return r;
@@ -92,6 +98,8 @@ struct engine *engine_free(struct engine *engine)
 	}
 	remove_deinit(engine);
 	(void)registry_free(engine->registry);
+	rules_deinit(&engine->rules);
+	planes_deinit(&engine->planes);
 	tree_deinit(&engine->tree);
 	for (uint32_t i = 0; engine->seats && i < engine->max_workers; i++) {
 		worker_deinit(&engine->seats[i]);
@@ -101,6 +109,7 @@ struct engine *engine_free(struct engine *engine)
 	(void)pthread_mutex_destroy(&engine->refused.mutex);
 	(void)pthread_mutex_destroy(&engine->seats_mutex);
 	flush_deinit(&engine->flush);
+	gate_deinit(&engine->gate);
 	free(engine);
 	return NULL;
 }
@@ -126,6 +135,9 @@ static void sum_workers(const struct engine *engine, struct engine_stats *stats)
 		stats->add_negative += read_count(&seat->add_negative);
 		stats->add_overflow += read_count(&seat->add_overflow);
 		stats->add_gone += read_count(&seat->add_gone);
+		stats->charges_granted += read_count(&seat->charges_granted);
+		stats->charges_refused += read_count(&seat->charges_refused);
+		stats->charge_flushes += read_count(&seat->charge_flushes);
 	}
 }
 
@@ -147,6 +159,10 @@ void engine_stats(struct engine *engine, struct engine_stats *ret_stats)
 		.flushes_skipped = read_count(&engine->flush.skipped),
 		.pending = atomic_load_explicit(&engine->pending.word, memory_order_relaxed),
 		.pending_threshold = pending_threshold(&engine->pending),
+		.gates_closed = read_count(&engine->gate.closures),
+		.rules_file = rules_count(&engine->rules, ENGINE_FILE),
+		.rules_run_time = rules_count(&engine->rules, ENGINE_RUN_TIME),
+		.planes = planes_count(&engine->planes),
 	};
 
 	sum_workers(engine, &stats);

@@ -14,20 +14,30 @@ static int64_t slot_bound(const struct engine *engine, bool gauge)
 	return gauge ? SLOT_BOUND_SIGNED(engine->batch) : SLOT_BOUND_GROWING(engine->batch);
 }
 
+struct visit {
+	struct engine *engine;
+	struct engine_worker *seat;
+};
+
 /*
  * slot_claim, but growth that only an add of a batch or more can have put there is left to its worker: it is about to claim it
  * itself, between its fold_begin and fold_end, for which the flusher waits. So what the flusher has in hand is bounded like what a slot
- * holds back, and an add that has returned is held back or in the totals, except for that.
+ * holds back, and an add that has returned is held back or in the totals, except for that. What was put there while the gate was
+ * closed nobody is about to claim; the bound is then as much wider.
  */
-static bool claim_held(struct slot *slot, int64_t bound, int64_t *ret_growth)
+static bool claim_held(const struct visit *visit, struct slot *slot, int64_t batch_bound,
+		       int64_t *ret_growth)
 {
 	/* The orders are slot_claim's. */
 	uint64_t published = atomic_load_explicit(&slot->published, memory_order_acquire);
 	uint64_t count;
+	int64_t bound;
 
 	do {
 		RATION_HOOK();
 		count = slot_count(slot);
+		/* After the count: excess is noted before it is put. */
+		bound = batch_bound + gate_seat_excess(visit->seat);
 		if (count == published ||
 		    count - published + (uint64_t)bound > 2 * (uint64_t)bound) {
 			return false;
@@ -47,16 +57,17 @@ static bool claim_held(struct slot *slot, int64_t bound, int64_t *ret_growth)
  */
 static void fold_marked(void *ctx, uint32_t id, struct slot *slot)
 {
-	struct engine *engine = ctx;
+	const struct visit *visit = ctx;
+	struct engine *engine = visit->engine;
 	uint32_t life;
 	int64_t growth;
 
 	grace_enter();
 	life = tree_life(&engine->tree, id);
 	if ((life & (LIFE_LIVE | LIFE_STRICT)) == LIFE_LIVE &&
-	    claim_held(slot, slot_bound(engine, life & LIFE_GAUGE), &growth)) {
+	    claim_held(visit, slot, slot_bound(engine, life & LIFE_GAUGE), &growth)) {
 		/* Beyond the edge? The next fold by a worker finds that too, and turns the metric strict. */
-		(void)tree_raise(&engine->tree, id, growth);
+		(void)plane_fold(&engine->planes, &engine->tree, id, growth);
 		state_count(&engine->flush.folds, 1);
 	}
 	grace_leave();
@@ -74,7 +85,9 @@ static void run(struct engine *engine)
 	/* Pairs with the light fence in bank_mark. */
 	fence_heavy();
 	for (uint32_t i = 0; i < n; i++) {
-		(void)bank_visit(&engine->seats[i].bank, fold_marked, engine);
+		struct visit visit = { .engine = engine, .seat = &engine->seats[i] };
+
+		(void)bank_visit(&engine->seats[i].bank, fold_marked, &visit);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		fold_wait(&engine->seats[i].fold);
@@ -82,23 +95,28 @@ static void run(struct engine *engine)
 	fold_wait(&engine->keeper);
 }
 
-/* Called and returns with the mutex held. */
-static void lead(struct engine *engine, uint64_t number, int64_t now_ns)
+/* Called and returns with the mutex held, while `running` keeps others from leading. */
+static void run_as(struct engine *engine, uint64_t number, int64_t now_ns)
 {
 	struct flush *flush = &engine->flush;
 
-	flush->running = true;
 	atomic_store_explicit(&flush->started, number, memory_order_release);
 	(void)pthread_mutex_unlock(&flush->mutex);
 	run(engine);
 	(void)pthread_mutex_lock(&flush->mutex);
-	flush->running = false;
 	if (now_ns != FLUSH_NO_TIME) {
 		atomic_store_explicit(&flush->begun_ns, now_ns, memory_order_relaxed);
 	}
 	/* Release: pairs with the acquire in wait_fresh and engine_refresh. */
 	atomic_store_explicit(&flush->finished, number, memory_order_release);
 	(void)pthread_cond_broadcast(&flush->finish);
+}
+
+static void lead(struct engine *engine, uint64_t number, int64_t now_ns)
+{
+	engine->flush.running = true;
+	run_as(engine, number, now_ns);
+	engine->flush.running = false;
 }
 
 void flush_all(struct engine *engine, int64_t now_ns)
@@ -123,6 +141,40 @@ void flush_all(struct engine *engine, int64_t now_ns)
 	}
 }
 
+/* ---- for the gate ---- */
+
+void flush_hold(struct engine *engine)
+{
+	struct flush *flush = &engine->flush;
+
+	(void)pthread_mutex_lock(&flush->mutex);
+	while (flush->running) {
+		(void)pthread_cond_wait(&flush->finish, &flush->mutex);
+	}
+	flush->running = true;
+	(void)pthread_mutex_unlock(&flush->mutex);
+}
+
+void flush_held(struct engine *engine)
+{
+	struct flush *flush = &engine->flush;
+
+	(void)pthread_mutex_lock(&flush->mutex);
+	run_as(engine, atomic_load_explicit(&flush->started, memory_order_relaxed) + 1,
+	       FLUSH_NO_TIME);
+	(void)pthread_mutex_unlock(&flush->mutex);
+}
+
+void flush_release(struct engine *engine)
+{
+	struct flush *flush = &engine->flush;
+
+	(void)pthread_mutex_lock(&flush->mutex);
+	flush->running = false;
+	(void)pthread_cond_broadcast(&flush->finish);
+	(void)pthread_mutex_unlock(&flush->mutex);
+}
+
 void engine_flush(struct engine *engine, int64_t now_ns)
 {
 	flush_all(engine, now_ns);
@@ -144,6 +196,24 @@ static bool under_way(const struct flush *flush, uint64_t *ret_number)
 {
 	*ret_number = atomic_load_explicit(&flush->started, memory_order_acquire);
 	return atomic_load_explicit(&flush->finished, memory_order_acquire) < *ret_number;
+}
+
+bool flush_pending(const struct engine *engine)
+{
+	uint32_t n = atomic_load_explicit(&engine->n_seats, memory_order_acquire);
+	uint64_t number;
+
+	/*
+	 * Marks first: one that is gone was taken by a flush, and that flush is then seen under way, or done. (Growth without a mark of
+	 * its own was added before the mark was taken, so the same flush has it.)
+	 */
+	for (uint32_t i = 0; i < n; i++) {
+		if (bank_marked(&engine->seats[i].bank)) {
+			return true;
+		}
+	}
+	RATION_HOOK();
+	return under_way(&engine->flush, &number);
 }
 
 /*
@@ -181,8 +251,8 @@ static int64_t slots_bound(const struct engine *engine, int64_t slots)
 	int64_t counters = atomic_load_explicit(&engine->n_counters, memory_order_relaxed);
 	bool gauges = atomic_load_explicit(&engine->n_gauges, memory_order_relaxed) > 0;
 
-	/* At most (2^26 * 2^6 + 1) * 3 * 2^20. */
-	return (counters * seats + slots) * slot_bound(engine, gauges);
+	/* At most (2^26 * 2^6 + 1) * 3 * 2^20, and 2^59. */
+	return (counters * seats + slots) * slot_bound(engine, gauges) + gate_excess(engine);
 }
 
 static int64_t pending_or_slots(const struct engine *engine)
@@ -194,7 +264,7 @@ static int64_t pending_or_slots(const struct engine *engine)
 	return pending < slots ? pending : slots;
 }
 
-static int64_t cached_bound(const struct engine *engine)
+int64_t flush_bound(const struct engine *engine)
 {
 	bool due = pending_due(&engine->pending);
 	uint64_t number;
@@ -234,7 +304,7 @@ void engine_refresh(struct engine *engine, enum engine_consistency consistency, 
 		break;
 	case ENGINE_CACHED:
 	default:
-		ret_view->error_bound = cached_bound(engine);
+		ret_view->error_bound = flush_bound(engine);
 		ret_view->age_ns = age(engine, now_ns);
 		break;
 	}

@@ -49,3 +49,18 @@ void flush_deinit(struct flush *flush);
 
 /* Returns when a flush that began after the call has finished. */
 void flush_all(struct engine *engine, int64_t now_ns);
+
+/*
+ * Some slot is marked, or a flush is under way. False: all that was added before the call is in the totals and in the planes.
+ */
+bool flush_pending(const struct engine *engine);
+
+/* What the totals may lack at most, in magnitude, of what was added before the call. */
+int64_t flush_bound(const struct engine *engine);
+
+/*
+ * For gate.h: wait for the flush that runs and let none begin; run one oneself, as often as need be; let others begin.
+ */
+void flush_hold(struct engine *engine);
+void flush_held(struct engine *engine);
+void flush_release(struct engine *engine);

@@ -50,10 +50,15 @@ static int prepare(void *ctx, struct name *const *names, size_t n_names)
 	struct engine *engine = creation->engine;
 	const struct metric *metric = creation->metric;
 	bool gauge = metric && metric->policy.kind == ENGINE_GAUGE;
+	struct plane_births births;
 	int r = check_ceilings(creation, n_names);
 
 	for (size_t i = 0; r == 0 && i < n_names; i++) {
 		r = tree_reserve(&engine->tree, names[i]->id);
+	}
+	if (r == 0) {
+		r = planes_conceive(&engine->planes, &engine->rules, names, n_names, gauge,
+				    &births);
 	}
 	if (r != 0) {
 		return r;
@@ -65,6 +70,7 @@ static int prepare(void *ctx, struct name *const *names, size_t n_names)
 		tree_start(&engine->tree, id, parent ? parent->id : TREE_NONE,
 			   gauge ? LIFE_GAUGE : 0, worker_counted(engine, id));
 	}
+	planes_bear(&engine->planes, &engine->tree, &births);
 	/* The kind can't change while there are counters, so the policy's is all its counters'. */
 	if (creation->metric) {
 		creation->metric->n_counters += (uint32_t)n_names;
@@ -187,6 +193,17 @@ static int make(struct engine *engine, const char *path, size_t len, int64_t now
 						reference_of(tree_life(&engine->tree, name->id)) };
 	}
 	return r;
+}
+
+void intern_rule(struct engine *engine, const char *path, size_t len, int64_t now_ns)
+{
+	struct creation creation = {
+		.engine = engine,
+		.metric = metrics_find(&engine->metrics, path, len),
+	};
+	struct name *name;
+
+	(void)create(&creation, path, len, now_ns, &name);
 }
 
 int engine_intern(struct engine *engine, const char *path, size_t len, int64_t now_ns,

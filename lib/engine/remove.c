@@ -47,7 +47,7 @@ static void fold_rest(struct engine *engine, uint32_t id)
 		int64_t growth;
 
 		if (slot && slot_claim(slot, &growth)) {
-			(void)tree_raise(&engine->tree, id, growth);
+			(void)plane_fold(&engine->planes, &engine->tree, id, growth);
 		}
 	}
 }
@@ -64,6 +64,7 @@ static void forget(struct engine *engine, struct removal *removal)
 		atomic_fetch_add_explicit(&parent->base, (uint64_t)worker_own(engine, name->id),
 					  memory_order_relaxed);
 	}
+	planes_bury(&engine->planes, &engine->tree, &engine->rules, name);
 	if (metric) {
 		metric->n_counters--;
 		if (metric->policy.kind == ENGINE_GAUGE) {

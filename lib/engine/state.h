@@ -4,8 +4,9 @@
  *
  * Locks, in the order in which they may be taken:
  *	engine.sweep	one engine_expire at a time
- *	registry_lock	what counters there are, the lives, the tallies' shape, metric.n_counters; adds of strict metrics
- *	seats_mutex	who joined | flush.mutex | metrics.mutex | refused.mutex	(none inside another)
+ *	registry_lock	what counters there are, the lives, the tallies' shape, metric.n_counters; adds of strict metrics; rules, and which
+ *			counters carry limits
+ *	seats_mutex	who joined | flush.mutex | metrics.mutex | refused.mutex | gate.mutex	(none inside another)
  * grace_wait is called with the first two held, so nobody waits for these inside a read section.
  */
 #include <pthread.h>
@@ -19,9 +20,12 @@
 #include "lib/count/pending.h"
 #include "lib/engine/engine.h"
 #include "lib/engine/flush.h"
+#include "lib/engine/gate.h"
 #include "lib/engine/metric.h"
+#include "lib/engine/plane.h"
 #include "lib/engine/refused.h"
 #include "lib/engine/remove.h"
+#include "lib/engine/rules.h"
 #include "lib/engine/tree.h"
 #include "lib/names/registry.h"
 #include "lib/rcu/grace.h"
@@ -37,7 +41,10 @@ struct engine_worker {
 	uint32_t depth; /* of engine_begin */
 	_Atomic(uint64_t) folds;
 	_Atomic(uint64_t) add_negative, add_overflow, add_gone;
-	bool joined; /* under seats_mutex */
+	_Atomic(uint64_t) charges_granted, charges_refused, charge_flushes;
+	_Atomic(uint64_t) excess; /* ever put beyond a batch while the gate was closed, in magnitude */
+	_Atomic(uint64_t) excess_folded; /* of it; written by who opens the gate */
+	bool joined;			 /* under seats_mutex */
 
 	struct fold_line fold;
 };
@@ -57,6 +64,12 @@ struct engine {
 	_Atomic(uint32_t) n_counters; /* until what they held back is folded */
 	_Atomic(uint32_t) n_gauges;   /* of these */
 	pthread_mutex_t seats_mutex;
+
+	struct gate gate;
+
+	/* Written by folds and charges of what carries limits: the time; the rest when rules change or such counters come and go. */
+	alignas(64) struct planes planes;
+	struct rules rules; /* under the registry's lock */
 
 	struct pending pending;
 	struct fold_line keeper; /* odd: a removal or a turn to STRICT has slots to fold */

@@ -5,13 +5,22 @@
 #include "lib/engine/state.h"
 #include "lib/engine/worker.h"
 
+/*
+ * As long as neither the base nor any slot's count is larger than this, the sum is below the edge. Every fold looks at its own slot; a
+ * base changes by removals and charges, which look themselves.
+ */
+static const int64_t part = TREE_EDGE / (ENGINE_MAX_WORKERS + 1);
+
+bool strict_base_is_far(const struct engine *engine, uint32_t id)
+{
+	int64_t base = (int64_t)atomic_load_explicit(&tree_tally(&engine->tree, id)->base,
+						     memory_order_relaxed);
+
+	return (base <= -part || base >= part) && tree_far(worker_own(engine, id));
+}
+
 bool strict_own_is_far(const struct engine *engine, uint32_t id, const struct slot *slot)
 {
-	/*
-	 * As long as neither the base nor any slot's count is larger than this, the sum is below the edge. Every fold looks at
-	 * its own slot; a base changes by removals, which look themselves.
-	 */
-	const int64_t part = TREE_EDGE / (ENGINE_MAX_WORKERS + 1);
 	int64_t base = (int64_t)atomic_load_explicit(&tree_tally(&engine->tree, id)->base,
 						     memory_order_relaxed);
 	int64_t count = (int64_t)slot_count(slot);
@@ -32,7 +41,7 @@ static void settle(struct engine *engine, uint32_t id)
 		int64_t growth;
 
 		if (slot && slot_claim(slot, &growth)) {
-			(void)tree_raise(&engine->tree, id, growth);
+			(void)plane_fold(&engine->planes, &engine->tree, id, growth);
 		}
 	}
 }
@@ -95,8 +104,7 @@ void strict_turn(struct engine_worker *worker, struct engine_ref ref)
 	worker_resume(worker);
 }
 
-/* Own and all totals stay in int64. Nobody else changes them, in a strict metric and under the lock. */
-static bool fits(const struct engine *engine, uint32_t id, int64_t n)
+bool strict_fits(const struct engine *engine, uint32_t id, int64_t n)
 {
 	int64_t sum;
 
@@ -110,7 +118,7 @@ static bool fits(const struct engine *engine, uint32_t id, int64_t n)
 			    atomic_load_explicit(&tally->total, memory_order_relaxed), n, &sum)) {
 			return false;
 		}
-		id = atomic_load_explicit(&tally->parent, memory_order_relaxed);
+		id = tree_parent(&engine->tree, id);
 	}
 	return true;
 }
@@ -126,7 +134,7 @@ static int add_locked(struct engine_worker *worker, struct engine_ref ref, int64
 		state_count_own(&worker->add_gone);
 		return ENGINE_E_GONE;
 	}
-	if (!fits(worker->engine, ref.id, n)) {
+	if (!strict_fits(worker->engine, ref.id, n)) {
 		state_count_own(&worker->add_overflow);
 		return ENGINE_E_OVERFLOW;
 	}

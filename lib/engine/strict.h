@@ -38,6 +38,14 @@ static inline bool strict_amount_is_small(int64_t n)
 /* The slot's worker has just folded it: has the own value of this gauge come near the ends? */
 bool strict_own_is_far(const struct engine *engine, uint32_t id, const struct slot *slot);
 
+/*
+ * Own and all totals stay in int64 with n more. Nobody else changes them, in a strict metric and under the registry's lock.
+ */
+bool strict_fits(const struct engine *engine, uint32_t id, int64_t n);
+
+/* The base of this counter has changed other than by its slots: has the own value come near the ends? */
+bool strict_base_is_far(const struct engine *engine, uint32_t id);
+
 /* The add, where it must be exact; turns the metric strict if it isn't yet. Results as of engine_add. */
 int strict_add(struct engine_worker *worker, struct engine_ref ref, int64_t n);
 

@@ -91,7 +91,7 @@ void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags,
 	/* Relaxed: publishing the name releases all of it. */
 	atomic_store_explicit(&tally->base, 0 - counted, memory_order_relaxed);
 	atomic_store_explicit(&tally->total, 0, memory_order_relaxed);
-	atomic_store_explicit(&tally->parent, parent, memory_order_relaxed);
+	atomic_store_explicit(&tally->up, parent, memory_order_relaxed);
 	atomic_store_explicit(&tally->root, root, memory_order_relaxed);
 	/* Release: the flusher knows ids from marks rather than names; if it finds LIVE it finds the tally above. */
 	atomic_fetch_or_explicit(life_word(tree, id), LIFE_LIVE | flags, memory_order_release);
@@ -114,4 +114,13 @@ void tree_mark_strict(struct tree *tree, uint32_t id)
 {
 	/* Release: pairs with the acquire in tree_life. */
 	atomic_fetch_or_explicit(life_word(tree, id), LIFE_STRICT, memory_order_release);
+}
+
+void tree_limit(struct tree *tree, uint32_t id, bool limited)
+{
+	_Atomic(uint32_t) *up = &tree_tally(tree, id)->up;
+	uint32_t parent = atomic_load_explicit(up, memory_order_relaxed) & ~TREE_LIMITED;
+
+	/* Relaxed: who must see it passes the gate, or finds the name (gate.h, plane.h). */
+	atomic_store_explicit(up, parent | (limited ? TREE_LIMITED : 0), memory_order_relaxed);
 }

@@ -9,7 +9,7 @@
  *
  *			| reserve, start, kill, mark | all others
  * reserve, start,	|             X              |      -
- *   kill, mark		|                            |			(X = under the registry's lock)
+ *   kill, mark, limit	|                            |			(X = under the registry's lock)
  *
  * A life word, low bits first:
  *	STRICT	the metric's totals are near the end of int64: adds take the slow, exact way (strict.h)
@@ -29,7 +29,8 @@
 
 #define TREE_CHUNK_BITS 12
 #define TREE_CHUNK (1u << TREE_CHUNK_BITS)
-#define TREE_NONE UINT32_MAX
+#define TREE_NONE (UINT32_MAX >> 1)
+#define TREE_LIMITED (UINT32_C(1) << 31)
 
 #define LIFE_STRICT 1u
 #define LIFE_GAUGE 2u
@@ -45,10 +46,11 @@
 #define TREE_EDGE (INT64_C(1) << 61)
 
 struct tally {
-	_Atomic(uint64_t) base;	  /* own = base + what the workers' slots count, modulo 2^64 */
-	_Atomic(int64_t) total;	  /* what was folded here and below */
-	_Atomic(uint32_t) parent; /* TREE_NONE: a metric */
-	_Atomic(uint32_t) root;	  /* the metric's id */
+	_Atomic(uint64_t) base; /* own = base + what the workers' slots count, modulo 2^64 */
+	_Atomic(int64_t) total; /* what was folded here and below */
+	_Atomic(uint32_t)
+		up; /* the parent's id, TREE_NONE: a metric; and TREE_LIMITED: it carries limits (plane.h) */
+	_Atomic(uint32_t) root; /* the metric's id */
 };
 static_assert(sizeof(struct tally) == 24, "a million of these are kept");
 
@@ -83,6 +85,9 @@ bool tree_kill(struct tree *tree, uint32_t id);
 /* Set LIFE_STRICT on a living counter. */
 void tree_mark_strict(struct tree *tree, uint32_t id);
 
+/* The counter carries limits from now on, or no longer. */
+void tree_limit(struct tree *tree, uint32_t id, bool limited);
+
 /* An id that was reserved. */
 static inline struct tally *tree_tally(const struct tree *tree, uint32_t id)
 {
@@ -116,25 +121,47 @@ static inline bool tree_far(int64_t value)
 	return (uint64_t)value + (uint64_t)TREE_EDGE - 1 >= 2 * (uint64_t)TREE_EDGE - 1;
 }
 
+/* TREE_NONE: a metric. */
+static inline uint32_t tree_parent(const struct tree *tree, uint32_t id)
+{
+	return atomic_load_explicit(&tree_tally(tree, id)->up, memory_order_relaxed) &
+	       ~TREE_LIMITED;
+}
+
+enum tree_met {
+	TREE_MET_EDGE = 1,   /* one of the totals was taken beyond TREE_EDGE */
+	TREE_MET_LIMITS = 2, /* one of the counters carries limits */
+};
+
 /*
- * Fold, step 2: add growth to a counter and all its ancestors. True if that took one of the totals beyond TREE_EDGE. A total
- * can't leave int64 by it, see strict.h.
+ * Fold, step 2: add growth to a counter and all its ancestors, and say what was met on the way. A total can't leave int64 by it,
+ * see strict.h.
  *
  * Relaxed: what an exact reader needs to see is carried by the fold line's release (lib/count/fold.h). A reader that comes in
  * between sees a child's total with the growth and the parent's without; for how much see engine_view.error_bound.
  */
-static inline bool tree_raise(const struct tree *tree, uint32_t id, int64_t growth)
+static inline unsigned tree_climb(const struct tree *tree, uint32_t id, int64_t growth)
 {
-	bool far = false;
+	unsigned met = 0;
 
 	while (id != TREE_NONE) {
 		struct tally *tally = tree_tally(tree, id);
 		int64_t before =
 			atomic_fetch_add_explicit(&tally->total, growth, memory_order_relaxed);
 
-		far |= tree_far((int64_t)((uint64_t)before + (uint64_t)growth));
-		id = atomic_load_explicit(&tally->parent, memory_order_relaxed);
+		uint32_t up = atomic_load_explicit(&tally->up, memory_order_relaxed);
+
+		met |= tree_far((int64_t)((uint64_t)before + (uint64_t)growth)) ? TREE_MET_EDGE : 0;
+		met |= up >> 31 << 1;
+		id = up & ~TREE_LIMITED;
 		RATION_HOOK();
 	}
-	return far;
+	return met;
+}
+static_assert(TREE_LIMITED >> 31 << 1 == TREE_MET_LIMITS, "without a branch");
+
+/* The same of growth that the planes have already. True if a total was taken beyond TREE_EDGE. */
+static inline bool tree_raise(const struct tree *tree, uint32_t id, int64_t growth)
+{
+	return tree_climb(tree, id, growth) & TREE_MET_EDGE;
 }

@@ -121,7 +121,7 @@ void worker_resume(struct engine_worker *worker)
 
 bool worker_fold(struct engine_worker *worker, uint32_t id, struct slot *slot, int64_t n)
 {
-	struct tree *tree = &worker->engine->tree;
+	struct engine *engine = worker->engine;
 	int64_t growth;
 	bool far = false;
 
@@ -129,7 +129,7 @@ bool worker_fold(struct engine_worker *worker, uint32_t id, struct slot *slot, i
 	fold_begin(&worker->fold);
 	slot_put(slot, n);
 	if (slot_claim(slot, &growth)) {
-		far = tree_raise(tree, id, growth);
+		far = plane_fold(&engine->planes, &engine->tree, id, growth);
 		state_count_own(&worker->folds);
 	}
 	fold_end(&worker->fold);
@@ -146,6 +146,29 @@ static inline bool add_held(struct engine_worker *worker, uint32_t id, struct sl
 	bank_mark(&worker->bank, id);
 	/* |n| < batch here. */
 	pending_note(&engine->pending, &worker->share, n < 0 ? -n : n);
+	return true;
+}
+
+/*
+ * The gate is closed and the slot's batch is reached: hold n back all the same. False: too much would be held back. The excess is noted
+ * before the slot shows it (flush.c).
+ */
+static bool hold_excess(struct engine_worker *worker, uint32_t id, struct slot *slot, int64_t n)
+{
+	struct engine *engine = worker->engine;
+	int64_t magnitude = n < 0 ? -n : n;
+	int64_t held = gate_seat_excess(worker);
+
+	if (magnitude + held >= GATE_EXCESS) {
+		return false;
+	}
+	atomic_store_explicit(&worker->excess,
+			      atomic_load_explicit(&worker->excess, memory_order_relaxed) +
+				      (uint64_t)magnitude,
+			      memory_order_release);
+	slot_put(slot, n);
+	bank_mark(&worker->bank, id);
+	pending_note(&engine->pending, &worker->share, magnitude);
 	return true;
 }
 
@@ -174,6 +197,15 @@ static __attribute__((noinline)) int add_slow(struct engine_worker *worker, stru
 	}
 	if (add_held(worker, ref.id, slot, n)) {
 		return 0;
+	}
+	if (gate_closed(&engine->gate)) {
+		if (hold_excess(worker, ref.id, slot, n)) {
+			return 0;
+		}
+		worker_pause(worker);
+		gate_wait(&engine->gate);
+		worker_resume(worker);
+		return add_slow(worker, ref, n);
 	}
 	if (worker_fold(worker, ref.id, slot, n) ||
 	    ((life & LIFE_GAUGE) && strict_own_is_far(engine, ref.id, slot))) {

@@ -25,7 +25,7 @@ enum {
 
 /* ---- from bytes ---- */
 
-/* What is left of a message. Once something is not as it should be, both are NULL, so that nothing is left; reads give 0. */
+/* What is left of a message. Once something is not as it should be both are NULL, so that nothing is left. */
 struct reader {
 	const uint8_t *at, *end;
 };

@@ -220,17 +220,16 @@ union quota_body {
 static int encode_bindings(struct arena *arena, size_t n, const struct binding *bindings,
 			   Ration__V1__Binding ***ret_bindings)
 {
+	void **pointers;
 	struct wire_binding {
 		Ration__V1__Binding binding;
 		Ration__V1__Window window;
-	} *messages = wire_array(arena, n, sizeof(*messages));
-	Ration__V1__Binding **pointers = wire_array(arena, n, sizeof(*pointers));
-	if (!messages || !pointers) {
+	} *messages = wire_messages(arena, n, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++) {
 		Ration__V1__Binding *message = &messages[i].binding;
-		pointers[i] = message;
 		ration__v1__binding__init(message);
 		message->kind = (Ration__V1__Binding__Kind)bindings[i].kind;
 		message->path = wire_bytes(bindings[i].path);
@@ -241,7 +240,7 @@ static int encode_bindings(struct arena *arena, size_t n, const struct binding *
 		message->left = bindings[i].left;
 		message->retry_after_ms = bindings[i].retry_after_ms;
 	}
-	*ret_bindings = pointers;
+	*ret_bindings = (Ration__V1__Binding **)pointers;
 	return 0;
 }
 
@@ -285,18 +284,18 @@ static void encode_lease_returned(const struct lease_returned *returned,
 static int encode_rules(struct arena *arena, const struct rule_list *list,
 			Ration__V1__QuotaRules *ret_rules)
 {
-	struct wire_rule *messages = wire_array(arena, list->n_rules, sizeof(*messages));
-	Ration__V1__Rule **pointers = wire_array(arena, list->n_rules, sizeof(*pointers));
-	if (!messages || !pointers) {
+	void **pointers;
+	struct wire_rule *messages =
+		wire_messages(arena, list->n_rules, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < list->n_rules; i++) {
-		pointers[i] = &messages[i].rule;
 		wire_set_rule(&list->rules[i], &messages[i]);
 	}
 	ration__v1__quota_rules__init(ret_rules);
 	ret_rules->n_rules = list->n_rules;
-	ret_rules->rules = pointers;
+	ret_rules->rules = (Ration__V1__Rule **)pointers;
 	ret_rules->cursor = wire_bytes(list->cursor);
 	return 0;
 }
@@ -304,19 +303,18 @@ static int encode_rules(struct arena *arena, const struct rule_list *list,
 static int encode_levels(struct arena *arena, size_t n, const struct explained_level *levels,
 			 Ration__V1__ExplainedLevel ***ret_levels)
 {
+	void **pointers;
 	struct wire_level {
 		Ration__V1__ExplainedLevel level;
 		Ration__V1__Window window;
 		Ration__V1__QuotaLimits limits;
-	} *messages = wire_array(arena, n, sizeof(*messages));
-	Ration__V1__ExplainedLevel **pointers = wire_array(arena, n, sizeof(*pointers));
-	if (!messages || !pointers) {
+	} *messages = wire_messages(arena, n, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct explained_level *level = &levels[i];
 		Ration__V1__ExplainedLevel *message = &messages[i].level;
-		pointers[i] = message;
 		ration__v1__explained_level__init(message);
 		message->path = wire_bytes(level->path);
 		message->window = &messages[i].window;
@@ -338,27 +336,27 @@ static int encode_levels(struct arena *arena, size_t n, const struct explained_l
 		message->over_max = level->over_max;
 		message->ends_in_ms = level->ends_in_ms;
 	}
-	*ret_levels = pointers;
+	*ret_levels = (Ration__V1__ExplainedLevel **)pointers;
 	return 0;
 }
 
 static int encode_siblings(struct arena *arena, size_t n, const struct explained_sibling *siblings,
 			   Ration__V1__ExplainedSibling ***ret_siblings)
 {
-	Ration__V1__ExplainedSibling *messages = wire_array(arena, n, sizeof(*messages));
-	Ration__V1__ExplainedSibling **pointers = wire_array(arena, n, sizeof(*pointers));
-	if (!messages || !pointers) {
+	void **pointers;
+	Ration__V1__ExplainedSibling *messages =
+		wire_messages(arena, n, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++) {
-		pointers[i] = &messages[i];
 		ration__v1__explained_sibling__init(&messages[i]);
 		messages[i].path = wire_bytes(siblings[i].path);
 		messages[i].usage = siblings[i].usage;
 		messages[i].effective_min = siblings[i].effective_min;
 		messages[i].effective_low = siblings[i].effective_low;
 	}
-	*ret_siblings = pointers;
+	*ret_siblings = (Ration__V1__ExplainedSibling **)pointers;
 	return 0;
 }
 
@@ -366,20 +364,20 @@ static int encode_explained_leases(struct arena *arena, size_t n,
 				   const struct explained_lease *leases,
 				   Ration__V1__ExplainedLease ***ret_leases)
 {
-	Ration__V1__ExplainedLease *messages = wire_array(arena, n, sizeof(*messages));
-	Ration__V1__ExplainedLease **pointers = wire_array(arena, n, sizeof(*pointers));
-	if (!messages || !pointers) {
+	void **pointers;
+	Ration__V1__ExplainedLease *messages =
+		wire_messages(arena, n, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++) {
-		pointers[i] = &messages[i];
 		ration__v1__explained_lease__init(&messages[i]);
 		messages[i].path = wire_bytes(leases[i].path);
 		messages[i].agent = wire_bytes(leases[i].agent);
 		messages[i].units = leases[i].units;
 		messages[i].expires_in_ms = leases[i].expires_in_ms;
 	}
-	*ret_leases = pointers;
+	*ret_leases = (Ration__V1__ExplainedLease **)pointers;
 	return 0;
 }
 

@@ -138,13 +138,13 @@ struct quota_room {
 static int encode_charge(struct arena *arena, const struct charge *charge,
 			 Ration__V1__Charge *ret_charge)
 {
-	Ration__V1__ChargeItem *messages = wire_array(arena, charge->n_items, sizeof(*messages));
-	Ration__V1__ChargeItem **pointers = wire_array(arena, charge->n_items, sizeof(*pointers));
-	if (!messages || !pointers) {
+	void **pointers;
+	Ration__V1__ChargeItem *messages =
+		wire_messages(arena, charge->n_items, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < charge->n_items; i++) {
-		pointers[i] = &messages[i];
 		ration__v1__charge_item__init(&messages[i]);
 		messages[i].path = wire_bytes(charge->items[i].path);
 		messages[i].amount = charge->items[i].amount;
@@ -152,7 +152,7 @@ static int encode_charge(struct arena *arena, const struct charge *charge,
 	ration__v1__charge__init(ret_charge);
 	ret_charge->number = charge->number;
 	ret_charge->n_items = charge->n_items;
-	ret_charge->items = pointers;
+	ret_charge->items = (Ration__V1__ChargeItem **)pointers;
 	ret_charge->dry_run = charge->dry_run;
 	ret_charge->detached = charge->detached;
 	ret_charge->wait_ms = charge->wait_ms;

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * quota: the bodies of requests and replies about quotas, as plain structs. Part of message.h, which says what holds for all bodies
- * and how they become bytes.
+ * quota: the bodies of requests and replies about quotas, as plain structs. Part of message.h, which says what holds
+ * for all bodies and how they become bytes.
  *
- * What a peer sends is for the receiver to judge here too. Amounts may be 0, negative or beyond MESSAGE_MAX_AMOUNT, lists may be
- * longer than allowed, and enumerations may be numbers that are no enumerator: ask rule_window_known(), rule_layer_known() and
- * binding_kind_known().
+ * What a peer sends is for the receiver to judge here too. Amounts may be 0, negative or beyond MESSAGE_MAX_AMOUNT,
+ * lists may be longer than allowed, and enumerations may be numbers that are no enumerator: ask rule_window_known(),
+ * rule_layer_known() and binding_kind_known().
  */
 #include "proto/text.h"
 
@@ -22,7 +22,7 @@
 #define MESSAGE_MIN_TTL_MS 1000u
 #define MESSAGE_MAX_TTL_MS 3600000u /* an hour */
 
-/* How much an answer lists; it says how many more there were. What is kept of an answer, and what fits a frame, is bounded by these. */
+/* How much an answer lists; it says how many more there were. So an answer fits a frame, and can be kept. */
 #define MESSAGE_MAX_BINDINGS 64u
 #define MESSAGE_MAX_EXPLAINED 256u /* siblings; leases */
 

@@ -258,24 +258,21 @@ struct reply_room {
 	Ration__V1__View view;
 };
 
-/* protobuf-c wants repeated messages as an array of pointers: the functions below make both, messages and pointers. */
-
 static int encode_errors(struct arena *arena, size_t n, const struct item_error *errors,
 			 Ration__V1__ItemError ***ret_errors)
 {
-	Ration__V1__ItemError *messages = wire_array(arena, n, sizeof(*messages));
-	Ration__V1__ItemError **pointers = wire_array(arena, n, sizeof(*pointers));
-	if (!messages || !pointers) {
+	void **pointers;
+	Ration__V1__ItemError *messages = wire_messages(arena, n, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++) {
-		pointers[i] = &messages[i];
 		ration__v1__item_error__init(&messages[i]);
 		messages[i].index = errors[i].index;
 		messages[i].code = errors[i].code;
 		messages[i].text = wire_bytes(errors[i].text);
 	}
-	*ret_errors = pointers;
+	*ret_errors = (Ration__V1__ItemError **)pointers;
 	return 0;
 }
 
@@ -333,16 +330,16 @@ static int encode_values(struct arena *arena, const struct values *values, struc
 	ration__v1__values__init(&room->values);
 	room->values.view = encode_view(&values->view, room);
 	room->values.n_values = values->n_values;
-	Ration__V1__Value *messages = wire_array(arena, values->n_values, sizeof(*messages));
-	Ration__V1__Value **pointers = wire_array(arena, values->n_values, sizeof(*pointers));
-	if (!messages || !pointers) {
+	void **pointers;
+	Ration__V1__Value *messages =
+		wire_messages(arena, values->n_values, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < values->n_values; i++) {
-		pointers[i] = &messages[i];
 		encode_value(&values->values[i], &messages[i]);
 	}
-	room->values.values = pointers;
+	room->values.values = (Ration__V1__Value **)pointers;
 	return 0;
 }
 
@@ -359,21 +356,21 @@ static int encode_page(struct arena *arena, const struct page *page, struct repl
 	room->page.cursor = wire_bytes(page->cursor);
 	room->page.view = encode_view(&page->view, room);
 	room->page.n_entries = page->n_entries;
-	struct page_entry *messages = wire_array(arena, page->n_entries, sizeof(*messages));
-	Ration__V1__Entry **pointers = wire_array(arena, page->n_entries, sizeof(*pointers));
-	if (!messages || !pointers) {
+	void **pointers;
+	struct page_entry *messages =
+		wire_messages(arena, page->n_entries, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < page->n_entries; i++) {
 		const struct entry *entry = &page->entries[i];
-		pointers[i] = &messages[i].entry;
 		ration__v1__entry__init(&messages[i].entry);
 		messages[i].entry.path = wire_bytes(entry->path);
 		messages[i].entry.depth = entry->depth;
 		messages[i].entry.value = &messages[i].value;
 		encode_value(&entry->value, &messages[i].value);
 	}
-	room->page.entries = pointers;
+	room->page.entries = (Ration__V1__Entry **)pointers;
 	return 0;
 }
 
@@ -381,14 +378,14 @@ static int encode_status(struct arena *arena, const struct status *status, struc
 {
 	ration__v1__status__init(&room->status);
 	room->status.n_items = status->n_items;
-	Ration__V1__StatusItem *messages = wire_array(arena, status->n_items, sizeof(*messages));
-	Ration__V1__StatusItem **pointers = wire_array(arena, status->n_items, sizeof(*pointers));
-	if (!messages || !pointers) {
+	void **pointers;
+	Ration__V1__StatusItem *messages =
+		wire_messages(arena, status->n_items, sizeof(*messages), &pointers);
+	if (!messages) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < status->n_items; i++) {
 		const struct status_item *item = &status->items[i];
-		pointers[i] = &messages[i];
 		ration__v1__status_item__init(&messages[i]);
 		messages[i].name = wire_bytes(item->name);
 		messages[i].help = wire_bytes(item->help);
@@ -400,7 +397,7 @@ static int encode_status(struct arena *arena, const struct status *status, struc
 			messages[i].number = item->number;
 		}
 	}
-	room->status.items = pointers;
+	room->status.items = (Ration__V1__StatusItem **)pointers;
 	return 0;
 }
 

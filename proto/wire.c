@@ -72,6 +72,20 @@ void *wire_array(struct arena *arena, size_t n, size_t size)
 	return arena_alloc(arena, bytes);
 }
 
+void *wire_messages(struct arena *arena, size_t n, size_t size, void ***ret_pointers)
+{
+	char *messages = wire_array(arena, n, size);
+	void **pointers = wire_array(arena, n, sizeof(*pointers));
+	if (!messages || !pointers) {
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++) {
+		pointers[i] = messages + i * size;
+	}
+	*ret_pointers = pointers;
+	return messages;
+}
+
 int wire_texts(struct arena *arena, size_t n, const ProtobufCBinaryData *strings,
 	       const struct text **ret_texts)
 {

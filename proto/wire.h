@@ -22,6 +22,12 @@ int wire_pack(struct arena *arena, const ProtobufCMessage *message, const uint8_
 /* An array of n elements of `size` bytes each; NULL if the arena can't hold it. */
 void *wire_array(struct arena *arena, size_t n, size_t size);
 
+/*
+ * n messages of `size` bytes each, to be encoded; not cleared. NULL if the arena can't hold them. protobuf-c wants a
+ * pointer to each: these are made too. What follows a message in its `size` bytes is for what it points to.
+ */
+void *wire_messages(struct arena *arena, size_t n, size_t size, void ***ret_pointers);
+
 static inline struct text wire_text(ProtobufCBinaryData bytes)
 {
 	if (bytes.len == 0) {

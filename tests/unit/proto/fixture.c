@@ -2,6 +2,7 @@
 
 #include "proto/frame.h"
 #include "tests/support/test.h"
+#include "tests/unit/proto/samples.h"
 
 /* See CMakeLists.txt: the room's calls to malloc end here. */
 static size_t mallocs;
@@ -12,11 +13,6 @@ void *__wrap_malloc(size_t size)
 {
 	mallocs++;
 	return __real_malloc(size);
-}
-
-size_t fixture_mallocs(void)
-{
-	return mallocs;
 }
 
 int fixture_setup(void **state)
@@ -79,4 +75,19 @@ struct reply decode_reply(struct fixture *fixture, const uint8_t *bytes, size_t 
 	arena_reset(&fixture->decoded);
 	assert_int_equal(reply_decode(&fixture->decoded, bytes, len, &reply), 0);
 	return reply;
+}
+
+void assert_decodes_without_malloc(struct fixture *fixture, const struct request *request)
+{
+	size_t len;
+	const uint8_t *bytes = encode_request(fixture, request, &len);
+	decode_request(fixture, bytes, len);
+	decode_request(fixture, bytes, len);
+	size_t before = mallocs;
+	assert_true(before > 0);
+	for (int i = 0; i < 50; i++) {
+		struct request decoded = decode_request(fixture, bytes, len);
+		assert_requests_equal(&decoded, request);
+	}
+	assert_int_equal(mallocs, before);
 }

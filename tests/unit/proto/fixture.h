@@ -15,8 +15,8 @@ struct fixture {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
-/* How often code of proto/ has called malloc. The test is to be linked with --wrap=malloc. */
-size_t fixture_mallocs(void);
+/* Again and again, after two rounds to warm up. The test is to be linked with --wrap=malloc. */
+void assert_decodes_without_malloc(struct fixture *fixture, const struct request *request);
 
 /* The message without its length; it lasts until the next one is encoded. */
 const uint8_t *encode_request(struct fixture *fixture, const struct request *request,

@@ -477,17 +477,7 @@ static void test_a_warm_arena_decodes_adds_without_malloc(void **state)
 			 .handles = handles,
 			 .deltas = deltas },
 	};
-	size_t len;
-	const uint8_t *bytes = encode_request(fixture, &add, &len);
-	decode_request(fixture, bytes, len);
-	decode_request(fixture, bytes, len);
-	size_t before = fixture_mallocs();
-	assert_true(before > 0);
-	for (int i = 0; i < 100; i++) {
-		struct request request = decode_request(fixture, bytes, len);
-		assert_requests_equal(&request, &add);
-	}
-	assert_int_equal(fixture_mallocs(), before);
+	assert_decodes_without_malloc(fixture, &add);
 	/* and no more memory than the two lists, the messages around them and alignment */
 	assert_true(fixture->decoded.used < sizeof(handles) + sizeof(deltas) + 256);
 }

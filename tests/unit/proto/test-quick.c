@@ -1,6 +1,6 @@
 /*
- * quick.[ch] against protobuf-c, which is what takes a message that has an unknown field at its end. Whatever quick takes
- * must mean the same there. The fuzzers do this too, with what they find.
+ * quick.[ch] against protobuf-c, which is what takes a message that has an unknown field at its end. Whatever quick
+ * takes must mean the same there. The fuzzers do this too, with what they find.
  */
 #include "proto/message.h"
 #include "proto/quick.h"

@@ -153,17 +153,7 @@ static void check_warm(struct fixture *fixture, size_t n, size_t path_len)
 	struct charge_item *items = make_items(n, path_len);
 	struct request charge = { .type = REQUEST_CHARGE,
 				  .charge = { .number = 1, .n_items = n, .items = items } };
-	size_t len;
-	const uint8_t *bytes = encode_request(fixture, &charge, &len);
-	decode_request(fixture, bytes, len);
-	decode_request(fixture, bytes, len);
-	size_t before = fixture_mallocs();
-	assert_true(before > 0);
-	for (int i = 0; i < 20; i++) {
-		struct request request = decode_request(fixture, bytes, len);
-		assert_requests_equal(&request, &charge);
-	}
-	assert_int_equal(fixture_mallocs(), before);
+	assert_decodes_without_malloc(fixture, &charge);
 	free(items);
 }
 

@@ -21,18 +21,23 @@ static const char *const kind_names[LOG_KIND_MAX] = {
 	[LOG_KIND_ACCEPT] = "accept",
 };
 
-/* systemd says in JOURNAL_STREAM which file standard error was; it may have been redirected since. */
+/* systemd says in JOURNAL_STREAM which file standard error was, DEVICE:INODE; it may have been redirected since. */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long device, inode;
 	struct stat stat;
-	char end;
+	char *end;
 
-	if (stream == NULL || sscanf(stream, "%llu:%llu%c", &device, &inode, &end) != 2) {
+	if (stream == NULL) {
 		return false;
 	}
-	return fstat(STDERR_FILENO, &stat) == 0 && stat.st_dev == (dev_t)device &&
+	device = strtoull(stream, &end, 10);
+	if (end == stream || *end != ':') {
+		return false;
+	}
+	inode = strtoull(end + 1, &end, 10);
+	return *end == '\0' && fstat(STDERR_FILENO, &stat) == 0 && stat.st_dev == (dev_t)device &&
 	       stat.st_ino == (ino_t)inode;
 }
 

@@ -123,6 +123,11 @@ int socket_unix_open(struct socket_unix *unix_socket, struct log *log, const cha
 			 path);
 		return -EADDRINUSE;
 	}
+	if (r == -ENOENT || r == -ENOTDIR) {
+		log_line(log, LOG_ERR,
+			 "unix:%s: there is no such folder; make it, or listen elsewhere", path);
+		return r;
+	}
 	if (r < 0) {
 		log_line(log, LOG_ERR, "unix:%s: can't lock %s: %s", path, lock_path, strerror(-r));
 		return r;

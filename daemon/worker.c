@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -186,7 +187,10 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 static void *run(void *arg)
 {
 	struct worker *worker = arg;
+	char name[16];
 
+	(void)snprintf(name, sizeof(name), "worker-%u", worker->index);
+	(void)pthread_setname_np(pthread_self(), name);
 	grace_register();
 	(void)event_base_loop(worker->base, EVLOOP_NO_EXIT_ON_EMPTY);
 	close_all(worker);

@@ -172,6 +172,54 @@ static void test_sigterm_drains(void **state)
 	test_daemon_clean(daemon);
 }
 
+/* A walk that was asked for before the stop is whole, if the client reads it within stop_timeout. */
+static void test_sigterm_during_walk(void **state)
+{
+	struct test_daemon *daemon = test_daemon_start("workers = 1\nstop_timeout = 20s\n");
+	struct wire *wire = wire_open(daemon->socket);
+	const struct request walk = {
+		.id = 5,
+		.type = REQUEST_WALK,
+		.walk = { .root = text_of(""), .depth = MESSAGE_DEPTH_ALL, .cursor = text_of("") }
+	};
+	struct reply reply = { 0 };
+	size_t n = 0;
+	enum {
+		N = 20000
+	};
+
+	(void)state;
+	(void)wire_hello(wire, 1, 0, 1, NULL);
+	for (uint32_t i = 0; i < N; i += 1000) {
+		static char names[1000][120];
+		struct text paths[1000];
+		const struct request intern = {
+			.type = REQUEST_INTERN,
+			.intern = { .first_handle = i, .n_paths = 1000, .paths = paths }
+		};
+
+		for (uint32_t k = 0; k < 1000; k++) {
+			(void)snprintf(names[k], sizeof(names[k]), "walk/%0100u", i + k);
+			paths[k] = text_of(names[k]);
+		}
+		assert_int_equal(wire_call(wire, &intern).interned.n_errors, 0);
+	}
+	test_daemon_signal(daemon, SIGSTOP);
+	(void)wire_send(wire, &walk);
+	test_daemon_signal(daemon, SIGTERM);
+	test_daemon_signal(daemon, SIGCONT);
+	do {
+		assert_true(wire_receive(wire, &reply));
+		assert_int_equal(reply.type, REPLY_PAGE);
+		n += reply.page.n_entries;
+	} while (!reply.page.last);
+	assert_int_equal(n, N + 1);
+	wire_expect_goodbye(wire, CODE_UNAVAILABLE);
+	(void)wire_free(wire);
+	assert_int_equal(test_daemon_wait(daemon), 0);
+	test_daemon_clean(daemon);
+}
+
 /* Clients that do not read, or never end, do not keep it from stopping. */
 static void test_stop_timeout(void **state)
 {
@@ -451,6 +499,18 @@ static void test_file_is_not_removed(void **state)
 	test_daemon_clean(daemon);
 }
 
+static void test_no_folder(void **state)
+{
+	static const char *const more[] = { "--listen", "unix:/nowhere/at/all", NULL };
+	struct test_daemon *daemon = test_daemon_prepare(NULL);
+
+	(void)state;
+	test_daemon_spawn(daemon, more);
+	assert_int_equal(exit_status(daemon), 1);
+	test_daemon_await_log(daemon, "unix:/nowhere/at/all: there is no such folder");
+	test_daemon_clean(daemon);
+}
+
 /* A daemon that was replaced at its path does not remove the socket of the one after it. */
 static void test_socket_of_another_is_not_removed(void **state)
 {
@@ -647,6 +707,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sigterm_under_load),
 		cmocka_unit_test(test_sigterm_drains),
+		cmocka_unit_test(test_sigterm_during_walk),
 		cmocka_unit_test(test_stop_timeout),
 		cmocka_unit_test(test_notifications),
 		cmocka_unit_test(test_reload),
@@ -656,6 +717,7 @@ int main(void)
 		cmocka_unit_test(test_stale_socket_is_replaced),
 		cmocka_unit_test(test_live_socket_is_not),
 		cmocka_unit_test(test_file_is_not_removed),
+		cmocka_unit_test(test_no_folder),
 		cmocka_unit_test(test_socket_of_another_is_not_removed),
 		cmocka_unit_test(test_socket_mode),
 		cmocka_unit_test(test_tcp),

@@ -99,6 +99,39 @@ static void test_answer_that_does_not_fit(void **state)
 	(void)wire_free(wire);
 }
 
+/* Every entry of the longest batch refused: the answer fits a frame, and only the first ones have a text. */
+static void test_errors_that_fit(void **state)
+{
+	struct test_daemon *daemon = *state;
+	struct wire *wire = wire_open(daemon->socket);
+	uint32_t *handles = calloc(65536, sizeof(*handles));
+	int64_t *deltas = calloc(65536, sizeof(*deltas));
+	struct text *paths = calloc(65536, sizeof(*paths));
+	const struct request add = wire_add_request(1, handles, deltas, 65536);
+	const struct request intern = { .type = REQUEST_INTERN,
+					.intern = { .n_paths = 65536, .paths = paths } };
+	struct reply reply;
+
+	for (unsigned i = 0; i < 65536; i++) {
+		paths[i] = text_of("//");
+	}
+	(void)wire_hello(wire, 7, 0, 1, NULL);
+	reply = wire_call(wire, &add);
+	assert_int_equal(reply.type, REPLY_APPLIED);
+	assert_int_equal(reply.applied.n_errors, 65536);
+	assert_true(reply.applied.errors[0].text.len > 0);
+	assert_int_equal(reply.applied.errors[65535].index, 65535);
+	assert_int_equal(reply.applied.errors[65535].code, CODE_NOT_FOUND);
+	assert_int_equal(reply.applied.errors[65535].text.len, 0);
+	reply = wire_call(wire, &intern);
+	assert_int_equal(reply.type, REPLY_INTERNED);
+	assert_int_equal(reply.interned.n_errors, 65536);
+	free(handles);
+	free(deltas);
+	free(paths);
+	(void)wire_free(wire);
+}
+
 static void make_tree(struct wire *wire)
 {
 	static char names[LEAVES][40];
@@ -427,6 +460,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_consistencies),
 		cmocka_unit_test(test_answer_that_does_not_fit),
+		cmocka_unit_test(test_errors_that_fit),
 		cmocka_unit_test(test_walk),
 		cmocka_unit_test(test_walk_by_cursor),
 		cmocka_unit_test(test_walk_errors),

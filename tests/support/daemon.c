@@ -212,21 +212,21 @@ char *test_daemon_log(const struct test_daemon *daemon)
 	return read_all(daemon->log_path);
 }
 
-void test_daemon_await_log(const struct test_daemon *daemon, const char *wanted)
+void test_daemon_await_log(const struct test_daemon *daemon, const char *text)
 {
 	int64_t until = test_now_ms() + TEST_DAEMON_PATIENCE_MS;
 	const struct timespec pause = { .tv_nsec = 5000000 };
 
 	for (;;) {
 		char *log = test_daemon_log(daemon);
-		int found = strstr(log, wanted) != NULL;
+		int found = strstr(log, text) != NULL;
 
 		free(log);
 		if (found) {
 			return;
 		}
 		if (test_now_ms() > until) {
-			(void)fprintf(stderr, "wanted in the log: %s\n", wanted);
+			(void)fprintf(stderr, "wanted in the log: %s\n", text);
 			fail_with_log(daemon, "the log does not have it");
 		}
 		(void)nanosleep(&pause, NULL);

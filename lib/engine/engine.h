@@ -159,8 +159,8 @@ int engine_intern(struct engine *engine, const char *path, size_t len, int64_t n
 
 /*
  * Remove a leaf: its own value moves to its parent, whose total does not change (a metric's is gone). ENGINE_E_PATH, ENGINE_E_NOT_FOUND;
- * ENGINE_E_BUSY: it has children; ENGINE_E_OVERFLOW: the parent's own value would leave int64. References to it are dead when this returns,
- * and stay so.
+ * ENGINE_E_BUSY: it has children, or units of it are leased; ENGINE_E_OVERFLOW: the parent's own value would leave int64. References to it
+ * are dead when this returns, and stay so.
  */
 int engine_remove(struct engine *engine, const char *path, size_t len);
 

@@ -154,7 +154,7 @@ static int remove_locked(struct engine *engine, const char *path, size_t len)
 	if (!name) {
 		return ENGINE_E_NOT_FOUND;
 	}
-	if (!is_leaf(name)) {
+	if (!is_leaf(name) || plane_leased(&engine->planes, name->id) != 0) {
 		return ENGINE_E_BUSY;
 	}
 	r = check_own(engine, name);
@@ -228,6 +228,28 @@ static bool is_idle(struct engine *engine, uint32_t id, int64_t after_ns, int64_
 }
 
 /*
+ * Limits that somebody set for this very path; units that are leased; what is held of a gauge that charges are made to: all of these
+ * outlast any time without a change.
+ */
+static bool is_wanted(const struct engine *engine, const struct name *name)
+{
+	struct limit *limits[ENGINE_MAX_PLANES];
+	struct limit *limit = plane_first(&engine->planes, name->id);
+
+	for (; limit; limit = plane_next(limit)) {
+		if (limit->exact) {
+			return true;
+		}
+	}
+	if (plane_leased(&engine->planes, name->id) != 0) {
+		return true;
+	}
+	return (tree_life(&engine->tree, name->id) & LIFE_GAUGE) &&
+	       worker_own(engine, name->id) != 0 &&
+	       plane_nearest(&engine->planes, &engine->tree, name->id, limits) > 0;
+}
+
+/*
  * A leaf below a metric that asks for it, idle, and far from the ends of int64 like its parent: no check is needed at its removal.
  */
 static bool may_go(struct engine *engine, const struct name *name, int64_t now_ns)
@@ -240,7 +262,8 @@ static bool may_go(struct engine *engine, const struct name *name, int64_t now_n
 	metric = metrics_find(&engine->metrics, name->path, name->len);
 	return metric && metric->policy.expire_after_ns > 0 &&
 	       is_idle(engine, name->id, metric->policy.expire_after_ns, now_ns) &&
-	       own_is_small(engine, name->id) && own_is_small(engine, name->parent->id);
+	       !is_wanted(engine, name) && own_is_small(engine, name->id) &&
+	       own_is_small(engine, name->parent->id);
 }
 
 /* Looks at up to `budget` names from the cursor on; under the registry's lock. False: all have been looked at. */
@@ -251,17 +274,21 @@ static bool sweep_some(struct engine *engine, int64_t now_ns, size_t budget, siz
 	struct registry_walk walk;
 	struct name *name, *last = NULL;
 	size_t n = 0;
+	bool more;
 
 	grace_enter();
 	registry_walk_init(&walk, engine->registry, NULL, UINT32_MAX);
 	name = sweep->resume ? registry_resume(&walk, &sweep->cursor) : registry_first(&walk);
 	for (; name && budget > 0; name = registry_next(&walk, name), budget--) {
-		last = name;
 		if (may_go(engine, name, now_ns) && removal_init(engine, &removals[n], name) == 0) {
 			n++;
+		} else {
+			last = name;
 		}
 	}
-	sweep->resume = name != NULL;
+	more = name != NULL;
+	/* Only from what stays can it go on without looking for its place; before the first that stays everything is gone. */
+	sweep->resume = more && (last || sweep->resume);
 	if (last) {
 		registry_save(last, &sweep->cursor);
 	}
@@ -271,7 +298,7 @@ static bool sweep_some(struct engine *engine, int64_t now_ns, size_t budget, siz
 		remove_leaves(engine, removals, n);
 	}
 	*ret_removed = n;
-	return sweep->resume;
+	return more;
 }
 
 size_t engine_expire(struct engine *engine, int64_t now_ns, size_t budget)

@@ -184,6 +184,47 @@ static void test_budget(void **state)
 	engine_free(engine);
 }
 
+/* A sweep goes on from a counter that is still there, or its place among the siblings would have to be looked for. */
+static void test_sweep_rests_on_what_stays(void **state)
+{
+	struct bench bench = bench_new(1000, 1, BATCH);
+	struct engine *engine = bench.engine;
+	struct engine_ref refs[100];
+	char path[32];
+
+	(void)state;
+	declare(engine, "m", (struct engine_metric){ .expire_after_ns = SECOND });
+	for (int i = 0; i < 100; i++) {
+		(void)snprintf(path, sizeof(path), "m/%d", i);
+		refs[i] = intern(engine, path);
+	}
+	assert_int_equal(engine_expire(engine, 0, 1000), 0);
+	/* Every third one stays. */
+	for (int i = 0; i < 100; i += 3) {
+		add(bench.workers[0], refs[i], 1);
+	}
+	for (int i = 0; i < 60; i++) {
+		(void)engine_expire(engine, SECOND, 2);
+		if (engine->sweep.resume) {
+			const struct registry_cursor *at = &engine->sweep.cursor;
+
+			grace_enter();
+			assert_non_null(registry_find(engine->registry, at->path, at->len));
+			grace_leave();
+		}
+	}
+	assert_int_equal(stats(engine).counters, 1 + 34);
+	/* All there are go, the first ones too: it begins anew. */
+	for (int i = 0; i < 60; i++) {
+		(void)engine_expire(engine, 10 * SECOND, 1);
+	}
+	for (int i = 0; i < 60; i++) {
+		(void)engine_expire(engine, 20 * SECOND, 1);
+	}
+	assert_int_equal(stats(engine).counters, 1);
+	bench_free(&bench);
+}
+
 static void test_clock_steps(void **state)
 {
 	struct engine *engine = make_engine(100, 1, 0);
@@ -229,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_left_over_mark),
 		cmocka_unit_test(test_only_idle_leaves_expire),
 		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_sweep_rests_on_what_stays),
 		cmocka_unit_test(test_clock_steps),
 		cmocka_unit_test(test_successor_is_not_idle),
 	};

@@ -14,33 +14,6 @@ size_t quota_trail_len(const struct quota_item *items, size_t count)
 	return len;
 }
 
-/* True: all levels of the path are taken. *ret_taken: how many are, either way. */
-static bool take_path(const struct quota_item *item, const struct quota_time *time, uint64_t *trail,
-		      size_t *ret_taken, struct quota_outcome *outcome)
-{
-	struct level_moment moment;
-	size_t taken = 0;
-
-	level_moment(item->node, time, &moment);
-	for (struct quota_node *at = item->node; at != NULL; at = level_parent(at), taken++) {
-		if (!level_take(at, item->n, &moment, &trail[taken], outcome)) {
-			*ret_taken = taken;
-			return false;
-		}
-	}
-	*ret_taken = taken;
-	return true;
-}
-
-static void undo_path(const struct quota_item *item, const uint64_t *trail, size_t taken)
-{
-	struct quota_node *at = item->node;
-
-	for (size_t i = 0; i < taken; i++, at = level_parent(at)) {
-		level_undo(at, item->n, trail[i]);
-	}
-}
-
 /* The items before `count`, of which the trail ends at `end`, from the last to the first. */
 static void undo_items(const struct quota_item *items, size_t count, const uint64_t *end)
 {
@@ -48,7 +21,7 @@ static void undo_items(const struct quota_item *items, size_t count, const uint6
 		size_t depth = quota_depth(items[count].node);
 
 		end -= depth;
-		undo_path(&items[count], end, depth);
+		level_undo(items[count].node, items[count].n, end, depth);
 	}
 }
 
@@ -58,12 +31,7 @@ static bool commit_items(const struct quota_item *items, size_t count,
 	bool over_high = false;
 
 	for (size_t i = 0; i < count; i++) {
-		struct level_moment moment;
-
-		level_moment(items[i].node, time, &moment);
-		for (struct quota_node *at = items[i].node; at != NULL; at = level_parent(at)) {
-			over_high |= level_commit(at, *trail++, &moment);
-		}
+		trail += level_commit(items[i].node, trail, time->mono_ns, &over_high);
 	}
 	return over_high;
 }
@@ -77,11 +45,13 @@ int quota_try_charge_all(const struct quota_item *items, size_t count,
 	size_t i;
 
 	for (i = 0; i < count; i++) {
+		struct level_moment moment;
 		size_t taken;
 
-		if (!take_path(&items[i], time, at, &taken, &outcome)) {
+		level_moment(items[i].node, time, &moment);
+		if (!level_take(items[i].node, items[i].n, &moment, at, &taken, &outcome)) {
 			outcome.item = i;
-			undo_path(&items[i], at, taken);
+			level_undo(items[i].node, items[i].n, at, taken);
 			undo_items(items, i, at);
 			break;
 		}

@@ -37,7 +37,7 @@ void level_tally(_Atomic(int64_t) *figure, int64_t amount)
 }
 
 /* Never lowers: for peak and moved. Release, for `moved`: whoever sees the usage that follows it sees it. */
-static void raise_to(_Atomic(int64_t) *mark, int64_t value)
+static inline void raise_to(_Atomic(int64_t) *mark, int64_t value)
 {
 	int64_t old = atomic_load_explicit(mark, memory_order_relaxed);
 
@@ -50,7 +50,7 @@ static void raise_to(_Atomic(int64_t) *mark, int64_t value)
 	}
 }
 
-static bool replace(struct quota_node *node, uint64_t *word, uint64_t next)
+static inline bool replace(struct quota_node *node, uint64_t *word, uint64_t next)
 {
 	bool replaced;
 
@@ -63,77 +63,170 @@ static bool replace(struct quota_node *node, uint64_t *word, uint64_t next)
 }
 
 /* Acquire: pairs with the exchange that wrote it; `moved` is then no older than the word. */
-static uint64_t usage_of(const struct quota_node *node)
+static inline uint64_t usage_of(const struct quota_node *node)
 {
 	return atomic_load_explicit(&node->usage, memory_order_acquire);
 }
 
+/* ---- protections ---- */
+
+/*
+ * One of the two claims; usage is what the caller's own step made of it. The claim is compared first and exchanged only if it differs (with usage
+ * well above or below the setting it mostly does not: that is what makes it cheap); the difference to what was replaced goes to
+ * the parent's sum, so the sum never misses any of it. After an exchange look again, at usage too: T changed usage and then read the
+ * claim; S exchanged the claim and then read usage. By sequential consistency T sees S's claim and corrects it, or S sees T's usage and
+ * does. The last to change usage has the right one in hand without looking: so at rest the claim is right.
+ */
+static void claim(const struct quota_node *node, int64_t usage, const _Atomic(int64_t) *setting,
+		  _Atomic(int64_t) *used, _Atomic(int64_t) *sum)
+{
+	for (;;) {
+		int64_t want =
+			protect_used(usage, atomic_load_explicit(setting, memory_order_seq_cst));
+		int64_t old;
+
+		RATION_HOOK();
+		if (atomic_load_explicit(used, memory_order_seq_cst) == want) {
+			return;
+		}
+		RATION_HOOK();
+		old = atomic_exchange_explicit(used, want, memory_order_seq_cst);
+		RATION_HOOK();
+		/* Relaxed: the sum is exact at rest; whoever reads it meanwhile reads a sum of some moment's claims. */
+		(void)atomic_fetch_add_explicit(sum, want - old, memory_order_relaxed);
+		RATION_HOOK();
+		usage = (int64_t)atomic_load_explicit(&node->usage, memory_order_seq_cst);
+	}
+}
+
+static void claim_both(struct quota_node *node, int64_t usage)
+{
+	struct quota_node *parent = level_parent(node);
+
+	if (parent != NULL && node->kind == WINDOW_NONE) {
+		claim(node, usage, &node->min, &node->min_used, &parent->children_min);
+		claim(node, usage, &node->low, &node->low_used, &parent->children_low);
+	}
+}
+
+void level_reclaim(struct quota_node *node)
+{
+	claim_both(node, (int64_t)atomic_load_explicit(&node->usage, memory_order_seq_cst));
+}
+
+/*
+ * After our step has made usage what it says. Nothing set, nothing to do: a claim from before is taken back by who set it so
+ * (level_reclaim), with the same argument.
+ */
+static inline void protect(struct quota_node *node, int64_t usage)
+{
+	if (__builtin_expect((atomic_load_explicit(&node->min, memory_order_seq_cst) |
+			      atomic_load_explicit(&node->low, memory_order_seq_cst)) != 0,
+			     0)) {
+		claim_both(node, usage);
+	}
+}
+
 /* ---- no window ---- */
 
-static bool plain_take(struct quota_node *node, int64_t n, uint64_t *ret_word,
-		       struct quota_outcome *outcome)
+static void plain_undo(struct quota_node *node, int64_t n)
+{
+	RATION_HOOK();
+	uint64_t word = atomic_fetch_sub_explicit(&node->usage, (uint64_t)n, memory_order_seq_cst);
+	RATION_HOOK();
+	/* Not propagated by us; but who propagated meanwhile has seen it. */
+	protect(node, (int64_t)(word - (uint64_t)n));
+}
+
+static inline bool is_shadow(const struct quota_node *node)
+{
+	return atomic_load_explicit(&node->shadow, memory_order_seq_cst);
+}
+
+static inline int64_t max_of(const struct quota_node *node)
+{
+	return atomic_load_explicit(&node->max, memory_order_seq_cst);
+}
+
+static inline bool plain_take(struct quota_node *node, int64_t n, uint64_t *ret_word,
+			      bool *ret_shadow, struct quota_outcome *outcome)
 {
 	uint64_t word = usage_of(node);
 
 	for (;;) {
-		int64_t hard = level_hard(node);
+		int64_t max = max_of(node);
+		bool fits = (int64_t)word <= max - n; /* max >= 0 and n > 0: no overflow */
+		bool shadow = !fits && is_shadow(node);
 
-		/* hard >= 0 and n > 0: no overflow. */
-		if ((int64_t)word > hard - n) {
+		if (__builtin_expect(!fits, 0) && (!shadow || (int64_t)word > INT64_MAX - n)) {
 			outcome->usage = (int64_t)word;
-			outcome->max = hard;
+			outcome->max = shadow ? QUOTA_NONE : max;
 			return false;
 		}
 		if (!replace(node, &word, word + (uint64_t)n)) {
 			continue;
 		}
-		if (__builtin_expect(level_hard(node) < hard, 0) &&
-		    (int64_t)word > level_hard(node) - n) {
-			/* Pairs with quota_set_limits: we see its max and go back, or it was stored after we took. */
-			level_undo(node, n, word + (uint64_t)n);
+		/*
+		 * Pairs with quota_set_limits: we see what it has stored and go back, or it stored that after we took. Read once: what
+		 * is seen later may be another max again.
+		 */
+		int64_t now = max_of(node);
+
+		if (__builtin_expect(now < max || shadow, 0) && (int64_t)word > now - n &&
+		    !is_shadow(node)) {
+			plain_undo(node, n);
 			word = usage_of(node);
 			continue;
 		}
-		if (hard == QUOTA_NONE &&
-		    (int64_t)word > atomic_load_explicit(&node->max, memory_order_relaxed) - n) {
-			outcome->shadow = true;
-		}
+		*ret_shadow = shadow;
 		*ret_word = word + (uint64_t)n;
 		return true;
 	}
 }
 
-/* Forced: *ret_lost is what did not go in, by magnitude. */
-static int64_t plain_force(struct quota_node *node, int64_t n, uint64_t *ret_lost)
+/*
+ * usage + n as far as it can be told; returns what can't, by magnitude. A fall first records the height it falls from: peak lags behind
+ * usage while that only grows, and quota_read takes the higher of the two.
+ */
+static uint64_t plain_add(struct quota_node *node, int64_t n, int64_t *ret_usage)
 {
-	int64_t usage = (int64_t)usage_of(node);
+	uint64_t word = usage_of(node);
+	uint64_t lost;
 
-	*ret_lost = 0;
-	if (usage >= -FORCE_SAFE_USAGE && usage <= FORCE_SAFE_USAGE && n >= -FORCE_SAFE_AMOUNT &&
-	    n <= FORCE_SAFE_AMOUNT) {
+	if (n >= 0 && n <= FORCE_SAFE_AMOUNT && (int64_t)word <= FORCE_SAFE_USAGE) {
 		RATION_HOOK();
-		usage = (int64_t)atomic_fetch_add_explicit(&node->usage, (uint64_t)n,
-							   memory_order_seq_cst) +
-			n;
+		word = atomic_fetch_add_explicit(&node->usage, (uint64_t)n, memory_order_seq_cst);
 		RATION_HOOK();
-		return usage;
+		*ret_usage = (int64_t)word + n;
+		return 0;
 	}
-	for (;;) {
-		uint64_t word = (uint64_t)usage;
-		uint64_t lost = 0;
-		int64_t sum;
+	do {
+		lost = 0;
+		if (__builtin_add_overflow((int64_t)word, n, ret_usage)) {
+			*ret_usage = n < 0 ? INT64_MIN : INT64_MAX;
+			lost = n < 0 ? (uint64_t)*ret_usage - (word + (uint64_t)n)
+				     : word + (uint64_t)n - (uint64_t)*ret_usage;
+		}
+		if (n < 0) {
+			raise_to(&node->peak, (int64_t)word);
+		}
+	} while (!replace(node, &word, (uint64_t)*ret_usage));
+	return lost;
+}
 
-		if (__builtin_add_overflow(usage, n, &sum)) {
-			sum = n < 0 ? INT64_MIN : INT64_MAX;
-			lost = n < 0 ? (uint64_t)sum - ((uint64_t)usage + (uint64_t)n)
-				     : (uint64_t)usage + (uint64_t)n - (uint64_t)sum;
-		}
-		if (replace(node, &word, (uint64_t)sum)) {
-			*ret_lost = lost;
-			return sum;
-		}
-		usage = (int64_t)word;
+static void plain_force(struct quota_node *node, int64_t n)
+{
+	int64_t hard = level_hard(node);
+	int64_t usage;
+	uint64_t lost = plain_add(node, n, &usage);
+
+	if (__builtin_expect(lost != 0, 0)) {
+		level_tally(&node->lost, lost > INT64_MAX ? INT64_MAX : (int64_t)lost);
 	}
+	if (__builtin_expect(usage > hard && n > 0, 0)) {
+		level_tally(&node->forced, usage - hard < n ? usage - hard : n);
+	}
+	protect(node, usage);
 }
 
 bool level_give(struct quota_node *node, int64_t n)
@@ -144,7 +237,9 @@ bool level_give(struct quota_node *node, int64_t n)
 		if ((int64_t)word < n) {
 			return false;
 		}
+		raise_to(&node->peak, (int64_t)word);
 	} while (!replace(node, &word, word - (uint64_t)n));
+	protect(node, (int64_t)(word - (uint64_t)n));
 	return true;
 }
 
@@ -199,58 +294,71 @@ static uint64_t settled(const struct quota_node *node, uint64_t word,
 /*
  * word -> next, where next counts on from `base`. Rolling over, `moved` is raised first: so whoever finds the new window also finds
  * that it is later than they are, if it is. That our exchange may fail then does no harm: somebody with an older reading than
- * ours stays where we, with the later one, would not have left it either, or would have left it for this very window.
+ * ours stays where we, with the later one, would not have left it either, or would have left it for this very window. As in
+ * plain_add, peak takes the height of a window that is left.
  */
 static bool window_replace(struct quota_node *node, uint64_t *word, uint64_t base, uint64_t next,
 			   const struct level_moment *moment)
 {
 	if (number_of(node, base) != number_of(node, *word)) {
 		raise_to(&node->moved, moment->mono_ns);
+		raise_to(&node->peak, (int64_t)(*word & count_max(node)));
 	}
 	return replace(node, word, next);
 }
 
-static bool window_take(struct quota_node *node, int64_t n, const struct level_moment *moment,
-			uint64_t *ret_word, struct quota_outcome *outcome)
+static void window_undo(struct quota_node *node, int64_t n, uint64_t taken)
+{
+	uint64_t word = usage_of(node);
+
+	do {
+		uint64_t count = word & count_max(node);
+
+		/* The window is over, and what was in it (or came again, the clock being set back); or the count has stopped telling. */
+		if (number_of(node, word) != number_of(node, taken) || count < (uint64_t)n ||
+		    count == count_max(node)) {
+			return;
+		}
+	} while (!replace(node, &word, word - (uint64_t)n));
+}
+
+static inline bool window_take(struct quota_node *node, int64_t n,
+			       const struct level_moment *moment, uint64_t *ret_word,
+			       bool *ret_shadow, struct quota_outcome *outcome)
 {
 	uint64_t word = usage_of(node);
 
 	for (;;) {
-		int64_t hard = level_hard(node);
+		int64_t max = max_of(node);
 		uint64_t base = settled(node, word, moment);
 		uint64_t count = base & count_max(node);
 		uint64_t sum = count + (uint64_t)n;
-		uint64_t lost = 0;
+		bool shadow = sum > (uint64_t)max && is_shadow(node);
+		uint64_t told = sum < count_max(node) ? sum : count_max(node);
 
-		/* max fits its bits: what is beyond them is refused here, unless there is no max. */
-		if (sum > (uint64_t)hard) {
+		/* max fits its bits: what is beyond them is refused here, unless there is no max, or it is a shadow. */
+		if (sum > (uint64_t)max && !shadow) {
 			outcome->usage = (int64_t)count;
-			outcome->max = hard;
+			outcome->max = max;
 			return false;
 		}
-		if (sum > count_max(node)) {
-			lost = sum - count_max(node);
-			sum = count_max(node);
-		}
-		if (!window_replace(node, &word, base, base - count + sum, moment)) {
+		if (!window_replace(node, &word, base, base - count + told, moment)) {
 			continue;
 		}
-		if (__builtin_expect(level_hard(node) < hard, 0) &&
-		    sum > (uint64_t)level_hard(node)) {
-			/* As in plain_take. */
-			level_undo(node, n, base - count + sum);
+		/* As in plain_take. */
+		int64_t now = max_of(node);
+
+		if (__builtin_expect(now < max || shadow, 0) && sum > (uint64_t)now &&
+		    !is_shadow(node)) {
+			window_undo(node, n, base - count + told);
 			word = usage_of(node);
 			continue;
 		}
-		if (lost != 0) {
-			level_tally(&node->lost, (int64_t)lost);
+		if (__builtin_expect(sum != told, 0)) {
+			level_tally(&node->lost, (int64_t)(sum - told));
 		}
-		if (hard == QUOTA_NONE &&
-		    count + (uint64_t)n >
-			    (uint64_t)atomic_load_explicit(&node->max, memory_order_relaxed)) {
-			outcome->shadow = true;
-		}
-		*ret_word = base - count + sum;
+		*ret_shadow = shadow;
+		*ret_word = base - count + told;
 		return true;
 	}
 }
@@ -272,27 +380,11 @@ static void window_force(struct quota_node *node, int64_t n, const struct level_
 	if (lost != 0) {
 		level_tally(&node->lost, (int64_t)lost);
 	}
-	raise_to(&node->peak, (int64_t)sum);
 	if (sum + lost > (uint64_t)level_hard(node)) {
 		uint64_t past = sum + lost - (uint64_t)level_hard(node);
 
 		level_tally(&node->forced, past < (uint64_t)n ? (int64_t)past : n);
 	}
-}
-
-static void window_undo(struct quota_node *node, int64_t n, uint64_t taken)
-{
-	uint64_t word = usage_of(node);
-
-	do {
-		uint64_t count = word & count_max(node);
-
-		/* The window is over, and what was in it (or came again, the clock being set back); or the count has stopped telling. */
-		if (number_of(node, word) != number_of(node, taken) || count < (uint64_t)n ||
-		    count == count_max(node)) {
-			return;
-		}
-	} while (!replace(node, &word, word - (uint64_t)n));
 }
 
 /* ---- a rate ---- */
@@ -303,8 +395,8 @@ static struct rate rate_of(const struct quota_node *node)
 }
 
 /* What n makes of the bucket; `moved` before the word, as in window_replace, for rate_undo to see. */
-static bool rate_replace(struct quota_node *node, uint64_t *word, const struct rate_taken *taken,
-			 const struct level_moment *moment)
+static bool bucket_replace(struct quota_node *node, uint64_t *word, const struct rate_taken *taken,
+			   const struct level_moment *moment)
 {
 	if (taken->idle) {
 		raise_to(&node->moved, moment->mono_ns);
@@ -312,8 +404,9 @@ static bool rate_replace(struct quota_node *node, uint64_t *word, const struct r
 	return replace(node, word, taken->level);
 }
 
-static bool rate_level_take(struct quota_node *node, int64_t n, const struct level_moment *moment,
-			    uint64_t *ret_word, struct quota_outcome *outcome)
+static inline bool bucket_take(struct quota_node *node, int64_t n,
+			       const struct level_moment *moment, uint64_t *ret_word,
+			       bool *ret_shadow, struct quota_outcome *outcome)
 {
 	struct rate rate = rate_of(node);
 	uint64_t word = usage_of(node);
@@ -328,10 +421,10 @@ static bool rate_level_take(struct quota_node *node, int64_t n, const struct lev
 			outcome->max = rate.burst;
 			return false;
 		}
-	} while (!rate_replace(node, &word, &taken, moment));
+	} while (!bucket_replace(node, &word, &taken, moment));
 
 	if (!taken.granted) {
-		outcome->shadow = true;
+		*ret_shadow = true;
 		if (taken.lost != 0) {
 			level_tally(&node->lost, taken.lost);
 		}
@@ -340,7 +433,7 @@ static bool rate_level_take(struct quota_node *node, int64_t n, const struct lev
 	return true;
 }
 
-static void rate_force(struct quota_node *node, int64_t n, const struct level_moment *moment)
+static void bucket_force(struct quota_node *node, int64_t n, const struct level_moment *moment)
 {
 	struct rate rate = rate_of(node);
 	uint64_t word = usage_of(node);
@@ -349,7 +442,7 @@ static void rate_force(struct quota_node *node, int64_t n, const struct level_mo
 
 	do {
 		taken = rate_take(&rate, word, n, moment->mono_ns);
-	} while (!rate_replace(node, &word, &taken, moment));
+	} while (!bucket_replace(node, &word, &taken, moment));
 
 	used = rate_used(&rate, taken.level, moment->mono_ns);
 	raise_to(&node->peak, used);
@@ -366,7 +459,7 @@ static void rate_force(struct quota_node *node, int64_t n, const struct level_mo
 	}
 }
 
-static void rate_undo(struct quota_node *node, int64_t n, uint64_t taken)
+static void bucket_undo(struct quota_node *node, int64_t n, uint64_t taken)
 {
 	struct rate rate = rate_of(node);
 	uint64_t word = usage_of(node);
@@ -378,161 +471,111 @@ static void rate_undo(struct quota_node *node, int64_t n, uint64_t taken)
 	} while (next != word && !replace(node, &word, next));
 }
 
-/* ---- any plane ---- */
+/* ---- a path ---- */
+
+static bool note_refusal(struct quota_node *node, int64_t n, struct quota_outcome *outcome)
+{
+	level_tally(&node->refusals, 1);
+	outcome->refused = node;
+	outcome->n = n;
+	return false;
+}
+
+static bool take_other(struct quota_node *node, int64_t n, const struct level_moment *moment,
+		       uint64_t *ret_word, bool *ret_shadow, struct quota_outcome *outcome)
+{
+	if (node->kind == WINDOW_RATE) {
+		return bucket_take(node, n, moment, ret_word, ret_shadow, outcome);
+	}
+	return window_take(node, n, moment, ret_word, ret_shadow, outcome);
+}
 
 bool level_take(struct quota_node *node, int64_t n, const struct level_moment *moment,
-		uint64_t *ret_word, struct quota_outcome *outcome)
+		uint64_t *trail, size_t *ret_taken, struct quota_outcome *outcome)
 {
-	bool shadow = outcome->shadow;
-	bool taken;
+	bool is_plain = node->kind == WINDOW_NONE;
+	size_t taken = 0;
 
-	outcome->shadow = false;
-	switch (node->kind) {
-	case WINDOW_NONE:
-		taken = plain_take(node, n, ret_word, outcome);
-		break;
-	case WINDOW_RATE:
-		taken = rate_level_take(node, n, moment, ret_word, outcome);
-		break;
-	default:
-		taken = window_take(node, n, moment, ret_word, outcome);
-		break;
+	for (; node != NULL; node = level_parent(node)) {
+		bool shadow = false;
+		bool granted =
+			is_plain ? plain_take(node, n, &trail[taken], &shadow, outcome)
+				 : take_other(node, n, moment, &trail[taken], &shadow, outcome);
+
+		if (__builtin_expect(!granted, 0)) {
+			*ret_taken = taken;
+			return note_refusal(node, n, outcome);
+		}
+		if (__builtin_expect(shadow, 0)) {
+			outcome->shadow = true;
+			level_tally(&node->refusals, 1);
+		}
+		taken++;
 	}
-	if (__builtin_expect(!taken || outcome->shadow, 0)) {
-		level_tally(&node->refusals, 1);
-	}
-	if (!taken) {
-		outcome->refused = node;
-		outcome->n = n;
-	}
-	outcome->shadow |= shadow;
-	return taken;
+	*ret_taken = taken;
+	return true;
 }
 
-void level_undo(struct quota_node *node, int64_t n, uint64_t word)
+void level_undo(struct quota_node *node, int64_t n, const uint64_t *trail, size_t taken)
 {
-	switch (node->kind) {
-	case WINDOW_NONE:
-		RATION_HOOK();
-		(void)atomic_fetch_sub_explicit(&node->usage, (uint64_t)n, memory_order_seq_cst);
-		RATION_HOOK();
-		/* Not committed by us; but who propagated meanwhile has seen it. */
-		level_protect(node);
-		break;
-	case WINDOW_RATE:
-		rate_undo(node, n, word);
-		break;
-	default:
-		window_undo(node, n, word);
-		break;
+	for (size_t i = 0; i < taken; i++, node = level_parent(node)) {
+		switch (node->kind) {
+		case WINDOW_NONE:
+			plain_undo(node, n);
+			break;
+		case WINDOW_RATE:
+			bucket_undo(node, n, trail[i]);
+			break;
+		default:
+			window_undo(node, n, trail[i]);
+			break;
+		}
 	}
 }
 
-bool level_commit(struct quota_node *node, uint64_t word, const struct level_moment *moment)
+/* A bucket's peak can't wait: it drains by itself. */
+static void bucket_commit(struct quota_node *node, uint64_t word, int64_t mono_ns)
 {
-	int64_t used;
+	struct rate rate = rate_of(node);
 
-	switch (node->kind) {
-	case WINDOW_NONE:
-		used = (int64_t)word;
-		level_protect(node);
-		break;
-	case WINDOW_RATE: {
-		struct rate rate = rate_of(node);
+	raise_to(&node->peak, rate_used(&rate, word, mono_ns > 0 ? mono_ns : 0));
+}
 
-		raise_to(&node->peak, rate_used(&rate, word, moment->mono_ns));
-		return false;
+size_t level_commit(struct quota_node *node, const uint64_t *trail, int64_t mono_ns,
+		    bool *ret_over_high)
+{
+	size_t depth = 0;
+
+	for (; node != NULL; node = level_parent(node), depth++) {
+		int64_t used = (int64_t)trail[depth];
+
+		if (node->kind == WINDOW_RATE) {
+			bucket_commit(node, trail[depth], mono_ns);
+			continue;
+		}
+		if (node->kind == WINDOW_NONE) {
+			protect(node, used);
+		} else {
+			used &= (int64_t)count_max(node);
+		}
+		if (__builtin_expect(used > atomic_load_explicit(&node->high, memory_order_relaxed),
+				     0)) {
+			*ret_over_high = true;
+		}
 	}
-	default:
-		used = (int64_t)(word & count_max(node));
-		break;
-	}
-	if (__builtin_expect(used > atomic_load_explicit(&node->peak, memory_order_relaxed), 0)) {
-		raise_to(&node->peak, used);
-	}
-	return used > atomic_load_explicit(&node->high, memory_order_relaxed);
+	return depth;
 }
 
 void level_force(struct quota_node *node, int64_t n, const struct level_moment *moment)
 {
-	int64_t usage, hard;
-	uint64_t lost;
-
-	if (node->kind != WINDOW_NONE) {
-		if (n > 0 && node->kind == WINDOW_RATE) {
-			rate_force(node, n, moment);
+	for (; node != NULL; node = level_parent(node)) {
+		if (node->kind == WINDOW_NONE) {
+			plain_force(node, n);
+		} else if (n > 0 && node->kind == WINDOW_RATE) {
+			bucket_force(node, n, moment);
 		} else if (n > 0) {
 			window_force(node, n, moment);
 		}
-		return;
-	}
-	usage = plain_force(node, n, &lost);
-	if (__builtin_expect(lost != 0, 0)) {
-		level_tally(&node->lost, lost > INT64_MAX ? INT64_MAX : (int64_t)lost);
-	}
-	if (n > 0) {
-		raise_to(&node->peak, usage);
-		hard = level_hard(node);
-		if (__builtin_expect(usage > hard, 0)) {
-			level_tally(&node->forced, usage - hard < n ? usage - hard : n);
-		}
-	}
-	level_protect(node);
-}
-
-/* ---- protections ---- */
-
-/*
- * One of the two. The claim is compared first and exchanged only if it differs (with usage well above or below the setting it
- * mostly does not: that is what makes it cheap); the difference to what was replaced goes to the parent's sum, so the sum never
- * misses any of it. Then look again: T changed usage and then read the claim; S exchanged the claim and then read usage. By sequential consistency T
- * sees S's claim and corrects it, or S sees T's usage and does. So the last one to leave leaves it right.
- */
-static void claim(const struct quota_node *node, const _Atomic(int64_t) *setting,
-		  _Atomic(int64_t) *used, _Atomic(int64_t) *sum)
-{
-	for (;;) {
-		int64_t usage = (int64_t)atomic_load_explicit(&node->usage, memory_order_seq_cst);
-		int64_t want =
-			protect_used(usage, atomic_load_explicit(setting, memory_order_seq_cst));
-		int64_t old;
-
-		RATION_HOOK();
-		if (atomic_load_explicit(used, memory_order_seq_cst) == want) {
-			return;
-		}
-		RATION_HOOK();
-		old = atomic_exchange_explicit(used, want, memory_order_seq_cst);
-		RATION_HOOK();
-		/* Relaxed: the sum is exact at rest; whoever reads it meanwhile reads a sum of some moment's claims. */
-		(void)atomic_fetch_add_explicit(sum, want - old, memory_order_relaxed);
-		RATION_HOOK();
-	}
-}
-
-void level_protect(struct quota_node *node)
-{
-	struct quota_node *parent = level_parent(node);
-
-	if (parent == NULL) {
-		return;
-	}
-	/* Nothing set, nothing to do: a claim from before is taken back by level_reclaim, with the same argument. */
-	if (atomic_load_explicit(&node->min, memory_order_seq_cst) != 0) {
-		claim(node, &node->min, &node->min_used, &parent->children_min);
-	}
-	if (atomic_load_explicit(&node->low, memory_order_seq_cst) != 0) {
-		claim(node, &node->low, &node->low_used, &parent->children_low);
-	}
-}
-
-void level_reclaim(struct quota_node *node)
-{
-	struct quota_node *parent = level_parent(node);
-
-	if (parent != NULL && node->kind == WINDOW_NONE) {
-		claim(node, &node->min, &node->min_used, &parent->children_min);
-		claim(node, &node->low, &node->low_used, &parent->children_low);
 	}
 }
 

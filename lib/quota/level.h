@@ -1,16 +1,16 @@
 #pragma once
 /*
- * level: one step of a charge, on one node. For the files of this room; what lib/quota/node.h promises is kept here.
+ * level: the steps of a charge, node by node up a path. For the files of this room; what lib/quota/node.h promises is kept here.
  *
- *	charge one path or many		level_take, leaf to root; all granted: level_commit on each; else level_undo, root to leaf
+ *	charge one path or many		level_take on each; all granted: level_commit on each; else level_undo, the last first
  *	forced				level_force
- *	given back			level_give
+ *	given back			level_give, node by node
  *
- * A step that was taken is known by the word it made of usage: that is what a trail is made of. Peaks and protections follow committed words
- * only, so that a charge which is refused further up leaves no trace in them.
+ * A step that was taken is known by the word it made of usage: that is what a trail is made of. Protections follow committed words only,
+ * so that a charge which is refused further up leaves no trace in them.
  *
  * Memory order. Steps on usage, and loads and stores of max, shadow, min and low, are sequentially consistent: each says "I changed mine,
- * then I looked at yours" against quota_set_limits (max) or another charge's level_protect (usage and contributions).
+ * then I looked at yours" against quota_set_limits (max) or another charge (usage and claims).
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,25 +47,26 @@ static inline int64_t level_hard(const struct quota_node *node)
 void level_tally(_Atomic(int64_t) *figure, int64_t amount);
 
 /*
- * True: n is taken, *ret_word is what usage became. False: refused and counted, nothing is changed, and the outcome says by whom and
- * why. Its `shadow` becomes true if the node is a shadow that would have refused.
+ * From node to root. True: n is taken everywhere; trail has a word for each, *ret_taken is how many. False: the node after *ret_taken of
+ * them refused, which is counted there, and the outcome says by whom and why; those below wait for level_undo. The outcome's `shadow`
+ * becomes true if a shadow would have refused.
  */
 bool level_take(struct quota_node *node, int64_t n, const struct level_moment *moment,
-		uint64_t *ret_word, struct quota_outcome *outcome);
+		uint64_t *trail, size_t *ret_taken, struct quota_outcome *outcome);
 
-/* Takes back a level_take of n that made usage `word`. */
-void level_undo(struct quota_node *node, int64_t n, uint64_t word);
+/* Takes back what level_take took of n, from the node up. */
+void level_undo(struct quota_node *node, int64_t n, const uint64_t *trail, size_t taken);
 
-/* A level_take whose whole charge was granted. True: over high now. */
-bool level_commit(struct quota_node *node, uint64_t word, const struct level_moment *moment);
+/* What level_take took everywhere is granted. Returns how many nodes that are; *ret_over_high is set if one is over high, else left alone. */
+size_t level_commit(struct quota_node *node, const uint64_t *trail, int64_t mono_ns,
+		    bool *ret_over_high);
 
 void level_force(struct quota_node *node, int64_t n, const struct level_moment *moment);
 
-/* No window. False: usage is less than n, nothing changed. */
+/* One node, without a window. False: usage is less than n, nothing changed. */
 bool level_give(struct quota_node *node, int64_t n);
 
-/* Brings what the node claims of its parent's protection up to date: after usage has changed; after the settings have. */
-void level_protect(struct quota_node *node);
+/* Brings what the node claims of its parent's protection up to date, also if its settings have changed. */
 void level_reclaim(struct quota_node *node);
 
 /* ---- reading a usage word ---- */

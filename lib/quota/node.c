@@ -159,9 +159,7 @@ void quota_charge(struct quota_node *node, int64_t n, const struct quota_time *t
 	struct level_moment moment;
 
 	level_moment(node, time, &moment);
-	for (; node != NULL; node = level_parent(node)) {
-		level_force(node, n, &moment);
-	}
+	level_force(node, n, &moment);
 }
 
 int quota_try_charge(struct quota_node *node, int64_t n, const struct quota_time *time,
@@ -193,14 +191,13 @@ int quota_uncharge(struct quota_node *node, int64_t n)
 		if (!level_give(at, n)) {
 			break;
 		}
-		level_protect(at);
 	}
 	if (at == NULL) {
 		return 0;
 	}
 	for (back = node; back != at; back = level_parent(back)) {
 		(void)atomic_fetch_add_explicit(&back->usage, (uint64_t)n, memory_order_seq_cst);
-		level_protect(back);
+		level_reclaim(back);
 	}
 	return QUOTA_E_UNDERFLOW;
 }
@@ -243,6 +240,21 @@ static int64_t left_of(int64_t max, int64_t usage)
 	return left > 0 ? left : 0;
 }
 
+/* The word lags behind usage that has not fallen since (level.c). */
+static int64_t peak_of(const struct quota_node *node, uint64_t word)
+{
+	int64_t peak = atomic_load_explicit(&node->peak, memory_order_acquire);
+	int64_t usage = (int64_t)word;
+
+	if (node->kind == WINDOW_RATE) {
+		return peak;
+	}
+	if (is_windowed(node)) {
+		usage &= (INT64_C(1) << node->count_bits) - 1;
+	}
+	return usage > peak ? usage : peak;
+}
+
 void quota_read(const struct quota_node *node, const struct quota_time *time,
 		struct quota_reading *ret_reading)
 {
@@ -254,7 +266,7 @@ void quota_read(const struct quota_node *node, const struct quota_time *time,
 	read_limits(node, &reading.limits);
 	reading.usage = level_units(node, word, &moment);
 	reading.left = left_of(nominal_max(node), reading.usage);
-	reading.peak = atomic_load_explicit(&node->peak, memory_order_relaxed);
+	reading.peak = peak_of(node, word);
 	reading.refusals = atomic_load_explicit(&node->refusals, memory_order_relaxed);
 	reading.forced = atomic_load_explicit(&node->forced, memory_order_relaxed);
 	reading.lost = atomic_load_explicit(&node->lost, memory_order_relaxed);

@@ -20,8 +20,8 @@
  *    usage after quota_set_limits sees it. So once quota_set_limits has returned nothing is granted past the new max. A max below usage
  *    freezes the node: all is refused until usage has come down. (A charge that was under way may show up in usage for a
  *    moment, on its way out again.)
- *  - peak rises to what a granted charge made of usage, after its whole path has granted: peak <= max but for the three exceptions
- *    above, and peak >= whatever was granted and not returned at one time.
+ *  - peak is the highest usage has been: peak <= max but for the three exceptions above, and peak >= whatever was granted and not returned
+ *    at one time. What is refused further up does not raise it, unless something is given back just while it passes through.
  *  - min, low: each node's protect_used stands in its parent's sum (children_min, children_low). It is changed only when it differs, by
  *    an exchange of which the difference goes to the sum: so the sum is always the sum of what has been exchanged. Whoever
  *    exchanged looks again, and again, until usage and settings agree with what stands there: at rest nothing is stale.
@@ -70,7 +70,7 @@ struct quota_node {
 	uint8_t usage_alone[56];
 
 	/*
-	 * Written now and then: when usage crosses a protection or reaches a new peak, when something is refused. Apart from usage, so that
+	 * Written now and then: when usage crosses a protection or falls from a new peak, when something is refused. Apart from usage, so that
 	 * looking whether there is something to write does not meet the charges' line; apart from the limits, which all read.
 	 */
 	union {
@@ -82,7 +82,7 @@ struct quota_node {
 		};
 		_Atomic(int64_t) moved; /* others: mono_ns of who last rolled over or found it idle */
 	};
-	_Atomic(int64_t) peak;
+	_Atomic(int64_t) peak;	   /* before usage last fell; quota_read has the peak */
 	_Atomic(int64_t) refusals; /* decisions of this node, shadow ones included */
 	_Atomic(int64_t) forced;   /* what forced charges put past max */
 	_Atomic(int64_t) lost;	   /* what saturated */

@@ -2,14 +2,6 @@
 
 #include <stddef.h>
 
-int64_t protect_used(int64_t usage, int64_t setting)
-{
-	if (usage <= 0) {
-		return 0;
-	}
-	return usage < setting ? usage : setting;
-}
-
 /* part x whole / of, rounded down: all >= 0, of > 0, and part or whole <= of. */
 static int64_t share(int64_t part, int64_t whole, int64_t of)
 {

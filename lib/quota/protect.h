@@ -25,7 +25,13 @@
 #include <stdint.h>
 
 /* What a node with this usage (negative: nothing) claims of its setting (>= 0). */
-int64_t protect_used(int64_t usage, int64_t setting);
+static inline int64_t protect_used(int64_t usage, int64_t setting)
+{
+	if (usage <= 0) {
+		return 0;
+	}
+	return usage < setting ? usage : setting;
+}
 
 struct protect_parent {
 	int64_t usage;

@@ -197,6 +197,14 @@ refused:
 			untake(back, items[i].n);
 		}
 	}
+	/* What can't be untaken, a count that has stopped telling, was used in vain. */
+	for (size_t i = 0; i <= item; i++) {
+		for (at = items[i].node; at != NULL; at = at->parent) {
+			if (is_windowed(at) && at->usage > at->peak) {
+				at->peak = (int64_t)at->usage;
+			}
+		}
+	}
 	*ret_outcome = outcome;
 	return false;
 }

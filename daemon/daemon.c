@@ -13,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define DAEMON_SPARE_FILES 64u	    /* for all but connections and listeners */
 #define DAEMON_EXPIRE_BUDGET 10000u /* counters looked at in a second */
 
 DEFINE_CLEANUP(struct daemon *, daemon_free);
@@ -97,8 +99,29 @@ static void on_accepted(void *ctx, int fd, const char *peer)
 
 /* ---- what a reload can change ---- */
 
+/* As many file descriptors as max_connections needs, where the hard limit allows that. */
+static void allow_files(struct daemon *daemon)
+{
+	rlim_t wanted = (rlim_t)daemon->config->max_connections + LISTENERS_MAX +
+			3 * daemon->n_workers + DAEMON_SPARE_FILES;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+		return;
+	}
+	limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < wanted) {
+		log_line(&daemon->log, LOG_WARNING,
+			 "max_connections is %" PRIi64
+			 ", but only %ju file descriptors are allowed (RLIMIT_NOFILE)",
+			 daemon->config->max_connections, (uintmax_t)limit.rlim_cur);
+	}
+}
+
 void daemon_set_limits(struct daemon *daemon)
 {
+	allow_files(daemon);
 	directory_set_limits(&daemon->directory, (uint32_t)daemon->config->max_sessions,
 			     (uint64_t)daemon->config->max_handles_total);
 }

@@ -102,20 +102,15 @@ static void test_connection_cap(void **state)
 /* Without file descriptors it refuses, does not spin, and goes on once there are some. */
 static void test_no_file_descriptors(void **state)
 {
-	struct test_daemon *daemon = test_daemon_prepare("workers = 1\n");
-	struct rlimit few = { .rlim_cur = 24, .rlim_max = 24 }, before;
+	struct test_daemon *daemon = test_daemon_start("workers = 1\n");
+	const struct rlimit few = { .rlim_cur = 24, .rlim_max = 24 };
 	struct wire *wires[40];
 	struct reply reply;
 	unsigned refused = 0, i;
 	int64_t cpu;
 
 	(void)state;
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	few.rlim_max = before.rlim_max;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	test_daemon_spawn(daemon, NULL);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	test_daemon_await(daemon, "READY=1");
+	assert_int_equal(prlimit(daemon->pid, RLIMIT_NOFILE, &few, NULL), 0);
 	for (i = 0; i < 40; i++) {
 		const struct request hello = wire_hello_request(0, 0, 1);
 
@@ -147,6 +142,28 @@ static void test_no_file_descriptors(void **state)
 		assert_true(i < 100);
 		(void)usleep(10000);
 	}
+	test_daemon_stop(daemon);
+}
+
+/* A soft limit that is too low for max_connections is raised; a hard one is told. */
+static void test_file_limits(void **state)
+{
+	struct rlimit before, few, now;
+	struct test_daemon *daemon;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ .rlim_cur = 100, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	daemon = test_daemon_start("workers = 1\nmax_connections = 200\n");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(prlimit(daemon->pid, RLIMIT_NOFILE, NULL, &now), 0);
+	assert_true(now.rlim_cur > 200);
+	few.rlim_cur = few.rlim_max = now.rlim_cur;
+	assert_int_equal(prlimit(daemon->pid, RLIMIT_NOFILE, &few, NULL), 0);
+	test_daemon_configure(daemon, "workers = 1\nmax_connections = 100000\n");
+	test_daemon_signal(daemon, SIGHUP);
+	test_daemon_await_log(daemon, "max_connections is 100000, but only");
 	test_daemon_stop(daemon);
 }
 
@@ -394,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_many_connections),
 		cmocka_unit_test(test_connection_cap),
 		cmocka_unit_test(test_no_file_descriptors),
+		cmocka_unit_test(test_file_limits),
 		cmocka_unit_test(test_reader_that_never_reads),
 		cmocka_unit_test(test_reader_that_reads_late),
 		cmocka_unit_test(test_half_open_frame),

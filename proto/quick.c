@@ -145,6 +145,9 @@ static bool read_items(struct reader reader, struct charge_item *items)
 /* The body of a request that has an id or none, then a charge, and nothing else. */
 static bool find_charge(const uint8_t *bytes, size_t len, uint64_t *ret_id, struct reader *ret_body)
 {
+	if (len == 0) {
+		return false; /* bytes may be NULL */
+	}
 	struct reader reader = { .at = bytes, .end = bytes + len };
 	uint64_t id = 0, tag = read_varint(&reader, UINT32_MAX);
 	if (tag == ID) {

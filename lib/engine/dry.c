@@ -54,17 +54,31 @@ static struct limit *ghost_limit(const struct rule *rule, const char *path, size
 	return limit;
 }
 
+/* The ghost's limits come first, in the place of those above in the same planes. */
 static void come_nearer(struct nearest *nearest, const struct ghost *ghost)
 {
-	for (size_t i = 0; i < ghost->n; i++) {
-		struct limit **above = nearest_in(nearest, ghost->limits[i]->plane);
+	struct nearest above = *nearest;
 
-		if (above) {
-			*above = ghost->limits[i];
-		} else if (nearest->n < ENGINE_MAX_PLANES) {
-			nearest->limits[nearest->n++] = ghost->limits[i];
+	nearest->n = 0;
+	for (size_t i = 0; i < ghost->n; i++) {
+		nearest->limits[nearest->n++] = ghost->limits[i];
+	}
+	for (size_t i = 0; i < above.n && nearest->n < ENGINE_MAX_PLANES; i++) {
+		if (!nearest_in(nearest, above.limits[i]->plane)) {
+			nearest->limits[nearest->n++] = above.limits[i];
 		}
 	}
+}
+
+/* In the order of planes, as in a counter's list. */
+static void ghost_add(struct ghost *ghost, struct limit *limit)
+{
+	size_t at = ghost->n++;
+
+	for (; at > 0 && ghost->limits[at - 1]->plane > limit->plane; at--) {
+		ghost->limits[at] = ghost->limits[at - 1];
+	}
+	ghost->limits[at] = limit;
 }
 
 static struct ghost *ghost_make(const struct charging *charging, struct table *ghosts,
@@ -92,7 +106,7 @@ static struct ghost *ghost_make(const struct charging *charging, struct table *g
 		if (!limit) {
 			return NULL;
 		}
-		ghost->limits[ghost->n++] = limit;
+		ghost_add(ghost, limit);
 	}
 	return ghost;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "proto/quick-add.h"
 #include "proto/quick.h"
 #include "proto/quota-wire.h"
 #include "proto/wire.h"
@@ -122,7 +123,10 @@ int request_decode(struct arena *arena, const uint8_t *bytes, size_t len,
 		   struct request *ret_request)
 {
 	ProtobufCMessage *message;
-	int r = quick_decode_charge(arena, bytes, len, ret_request);
+	int r = quick_decode_add(arena, bytes, len, ret_request);
+	if (r == QUICK_E_OTHER) {
+		r = quick_decode_charge(arena, bytes, len, ret_request);
+	}
 	if (r != QUICK_E_OTHER) {
 		return r;
 	}

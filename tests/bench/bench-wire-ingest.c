@@ -110,7 +110,11 @@ static void make_add(struct lane *lane, size_t frame)
 	const struct request request = {
 		.id = 1,
 		.type = REQUEST_ADD,
-		.add = { .batch = FIRST_BATCH, .n_handles = ADD_ENTRIES, .n_deltas = ADD_ENTRIES, .handles = handles, .deltas = deltas },
+		.add = { .batch = FIRST_BATCH,
+			 .n_handles = ADD_ENTRIES,
+			 .n_deltas = ADD_ENTRIES,
+			 .handles = handles,
+			 .deltas = deltas },
 	};
 	const uint8_t *bytes;
 	size_t len;
@@ -127,10 +131,13 @@ static void make_add(struct lane *lane, size_t frame)
 static void make_pipeline(struct lane *lane, size_t frame)
 {
 	for (size_t i = 0; i < PIPELINE; i++) {
-		const struct text words[] = { text_of("INCRBY"), text_of(paths[lane->counters[frame][i]]), text_of("1") };
+		const struct text words[] = { text_of("INCRBY"),
+					      text_of(paths[lane->counters[frame][i]]),
+					      text_of("1") };
 		uint8_t command[256];
 
-		append(lane, frame, command, link_redis_command(command, sizeof(command), words, 3));
+		append(lane, frame, command,
+		       link_redis_command(command, sizeof(command), words, 3));
 	}
 }
 
@@ -197,7 +204,8 @@ static void *run_lane(void *arg)
 				stamp(lane, j);
 			}
 		}
-		link_send(&lane->link, lane->bytes + lane->start[first], lane->start[first + shape->frames] - lane->start[first]);
+		link_send(&lane->link, lane->bytes + lane->start[first],
+			  lane->start[first + shape->frames] - lane->start[first]);
 		waiting += shape->frames;
 		if (waiting > shape->ahead) {
 			receive(lane, waiting - shape->ahead);
@@ -216,7 +224,8 @@ struct figures {
 	double per_wall[MAX_ROUNDS];
 };
 
-static void measure(const struct server *server, struct lane *lanes, const struct shape *shape, struct figures *figures, unsigned round)
+static void measure(const struct server *server, struct lane *lanes, const struct shape *shape,
+		    struct figures *figures, unsigned round)
 {
 	double n = (double)(shape->writes * shape->frames * lanes[0].n_entries * LANES);
 	double wall = report_wall_seconds();
@@ -225,7 +234,8 @@ static void measure(const struct server *server, struct lane *lanes, const struc
 
 	for (size_t i = 0; i < LANES; i++) {
 		lanes[i].shape = shape;
-		report_require(pthread_create(&threads[i], NULL, run_lane, &lanes[i]) == 0, "pthread_create");
+		report_require(pthread_create(&threads[i], NULL, run_lane, &lanes[i]) == 0,
+			       "pthread_create");
 	}
 	for (size_t i = 0; i < LANES; i++) {
 		(void)pthread_join(threads[i], NULL);
@@ -254,10 +264,12 @@ static void check(const struct server *server, const struct lane *lanes)
 	}
 	for (size_t i = 0; i < COUNTERS; i++) {
 		struct text path = text_of(paths[i]);
-		int64_t found = lanes[0].redis ? link_redis_get(&link, path) : link_total(&link, path);
+		int64_t found =
+			lanes[0].redis ? link_redis_get(&link, path) : link_total(&link, path);
 
-		report_require(found == expected[i], "%s is %lld in %s, but %lld were sent", paths[i], (long long)found,
-			       lanes[0].redis ? "redis" : "rationd", (long long)expected[i]);
+		report_require(found == expected[i], "%s is %lld in %s, but %lld were sent",
+			       paths[i], (long long)found, lanes[0].redis ? "redis" : "rationd",
+			       (long long)expected[i]);
 	}
 	link_close(&link);
 }
@@ -278,21 +290,27 @@ static void show(struct figures *figures, unsigned n_rounds)
 	double slow = median_ratio(figures[SLOW].per_cpu, figures[REDIS_100].per_cpu, n_rounds);
 	double deep = median_ratio(figures[FAST].per_cpu, figures[REDIS_1000].per_cpu, n_rounds);
 
-	report_table("Single increments per second of the server's processor time; unix socket, 2 connections, 1,000 counters");
+	report_table(
+		"Single increments per second of the server's processor time; unix socket, 2 connections, 1,000 counters");
 	for (size_t i = 0; i < N_SHAPES; i++) {
 		double rate = report_median(figures[i].per_cpu, n_rounds) / 1e6;
 		bool held = i == FAST;
 
-		report_line(shapes[i].name, 0, held ? ">= 60 M/s" : NULL, held ? report_at_least(rate, 60) : VERDICT_NONE, "%.2f M/s", rate);
+		report_line(shapes[i].name, 0, held ? ">= 60 M/s" : NULL,
+			    held ? report_at_least(rate, 60) : VERDICT_NONE, "%.2f M/s", rate);
 	}
-	report_line("rationd without waiting : redis, pipelines of 100", fast, ">= 30", report_at_least(fast, 30), "%s", "");
-	report_line("rationd one batch at a time : redis, pipelines of 100", slow, NULL, VERDICT_NONE, "%s", "");
-	report_line("rationd without waiting : redis, pipelines of 1000", deep, NULL, VERDICT_NONE, "%s", "");
+	report_line("rationd without waiting : redis, pipelines of 100", fast, ">= 30",
+		    report_at_least(fast, 30), "%s", "");
+	report_line("rationd one batch at a time : redis, pipelines of 100", slow, NULL,
+		    VERDICT_NONE, "%s", "");
+	report_line("rationd without waiting : redis, pipelines of 1000", deep, NULL, VERDICT_NONE,
+		    "%s", "");
 	for (size_t i = 0; i < N_SHAPES; i++) {
 		char what[96];
 
 		(void)snprintf(what, sizeof(what), "%s, by the clock", shapes[i].name);
-		report_line(what, 0, NULL, VERDICT_NONE, "%.2f M/s", report_median(figures[i].per_wall, n_rounds) / 1e6);
+		report_line(what, 0, NULL, VERDICT_NONE, "%.2f M/s",
+			    report_median(figures[i].per_wall, n_rounds) / 1e6);
 	}
 }
 
@@ -303,7 +321,8 @@ int main(int argc, char **argv)
 	unsigned n_rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 7;
 	struct server servers[2];
 
-	report_require(n_rounds % 2 == 1 && n_rounds <= MAX_ROUNDS, "usage: bench-wire-ingest [ROUNDS], an odd number below 100");
+	report_require(n_rounds % 2 == 1 && n_rounds <= MAX_ROUNDS,
+		       "usage: bench-wire-ingest [ROUNDS], an odd number below 100");
 	for (unsigned i = 0; i < COUNTERS; i++) {
 		(void)snprintf(paths[i], sizeof(paths[i]), "requests/%05u/%015u", i / 100, i);
 	}
@@ -316,7 +335,8 @@ int main(int argc, char **argv)
 	}
 	for (unsigned round = 0; round < n_rounds; round++) {
 		for (size_t i = 0; i < N_SHAPES; i++) {
-			measure(&servers[shapes[i].redis], lanes[shapes[i].redis], &shapes[i], &figures[i], round);
+			measure(&servers[shapes[i].redis], lanes[shapes[i].redis], &shapes[i],
+				&figures[i], round);
 		}
 	}
 	for (size_t i = 0; i < 2; i++) {

@@ -34,7 +34,9 @@ typedef const uint8_t *(*make_fn)(struct link *link, size_t *ret_len);
 static const uint8_t *make_get(struct link *link, size_t *ret_len)
 {
 	const struct text path = text_of(PATH);
-	const struct request request = { .id = 1, .type = REQUEST_GET, .get = { .n_paths = 1, .paths = &path } };
+	const struct request request = { .id = 1,
+					 .type = REQUEST_GET,
+					 .get = { .n_paths = 1, .paths = &path } };
 
 	return link_encode(link, &request, ret_len);
 }
@@ -46,7 +48,11 @@ static const uint8_t *make_add(struct link *link, size_t *ret_len)
 	const struct request request = {
 		.id = 1,
 		.type = REQUEST_ADD,
-		.add = { .batch = next_batch++, .n_handles = 1, .n_deltas = 1, .handles = &handle, .deltas = &delta },
+		.add = { .batch = next_batch++,
+			 .n_handles = 1,
+			 .n_deltas = 1,
+			 .handles = &handle,
+			 .deltas = &delta },
 	};
 
 	sent[0]++;
@@ -83,12 +89,15 @@ static bool has_frame(const uint8_t *bytes, size_t len)
 	const uint8_t *message;
 	size_t message_len, used;
 
-	return frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) == FRAME_OK && used == len;
+	return frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) ==
+		       FRAME_OK &&
+	       used == len;
 }
 
 static bool has_lines(const uint8_t *bytes, size_t len)
 {
-	return len >= 4 && bytes[len - 1] == '\n' && (bytes[0] == ':' || (bytes[0] == '$' && bytes[1] != '-'));
+	return len >= 4 && bytes[len - 1] == '\n' &&
+	       (bytes[0] == ':' || (bytes[0] == '$' && bytes[1] != '-'));
 }
 
 static const struct kind_of_trip {
@@ -128,8 +137,8 @@ static double round_trip(struct link *link, const struct kind_of_trip *kind)
 	return (end - start) * 1e6;
 }
 
-static void measure(const struct server *server, struct link *link, const struct kind_of_trip *kind, struct figures *figures,
-		    unsigned round)
+static void measure(const struct server *server, struct link *link, const struct kind_of_trip *kind,
+		    struct figures *figures, unsigned round)
 {
 	double *block = figures->all + (size_t)round * BLOCK;
 	int64_t cpu;
@@ -150,14 +159,17 @@ static void show_kind(const char *name, struct figures *figures, unsigned n_roun
 	const size_t n = (size_t)n_rounds * BLOCK;
 	char what[96];
 
-	report_line(name, 0, NULL, VERDICT_NONE, "p50 %.1f us", report_quantile(figures->all, n, 0.5));
+	report_line(name, 0, NULL, VERDICT_NONE, "p50 %.1f us",
+		    report_quantile(figures->all, n, 0.5));
 	(void)snprintf(what, sizeof(what), "%s, 99 of 100", name);
-	report_line(what, 0, NULL, VERDICT_NONE, "p99 %.1f us", report_quantile(figures->all, n, 0.99));
+	report_line(what, 0, NULL, VERDICT_NONE, "p99 %.1f us",
+		    report_quantile(figures->all, n, 0.99));
 	(void)snprintf(what, sizeof(what), "%s, processor time of the server", name);
 	report_line(what, 0, NULL, VERDICT_NONE, "%.1f us", report_median(figures->cpu, n_rounds));
 }
 
-static void show_ratio(const char *name, const struct figures *ours, const struct figures *theirs, unsigned n_rounds)
+static void show_ratio(const char *name, const struct figures *ours, const struct figures *theirs,
+		       unsigned n_rounds)
 {
 	double ratios[MAX_ROUNDS], ratio;
 
@@ -182,8 +194,10 @@ static void check(struct link *links)
 	const struct text path = text_of(PATH);
 	int64_t ours = link_total(&links[0], path), theirs = link_redis_get(&links[1], path);
 
-	report_require(ours == sent[0], "rationd has %lld, but %lld were sent", (long long)ours, (long long)sent[0]);
-	report_require(theirs == sent[1], "redis has %lld, but %lld were sent", (long long)theirs, (long long)sent[1]);
+	report_require(ours == sent[0], "rationd has %lld, but %lld were sent", (long long)ours,
+		       (long long)sent[0]);
+	report_require(theirs == sent[1], "redis has %lld, but %lld were sent", (long long)theirs,
+		       (long long)sent[1]);
 }
 
 int main(int argc, char **argv)
@@ -194,7 +208,8 @@ int main(int argc, char **argv)
 	struct server servers[2];
 	struct link links[2];
 
-	report_require(n_rounds % 2 == 1 && n_rounds <= MAX_ROUNDS, "usage: bench-wire-latency [ROUNDS], an odd number below 100");
+	report_require(n_rounds % 2 == 1 && n_rounds <= MAX_ROUNDS,
+		       "usage: bench-wire-latency [ROUNDS], an odd number below 100");
 	server_start_rationd(&servers[0], "", cpu);
 	server_start_redis(&servers[1], cpu);
 	server_pin(0);
@@ -208,7 +223,8 @@ int main(int argc, char **argv)
 	(void)round_trip(&links[1], &kinds[3]);
 	for (unsigned round = 0; round < n_rounds; round++) {
 		for (size_t i = 0; i < N_KINDS; i++) {
-			measure(&servers[kinds[i].redis], &links[kinds[i].redis], &kinds[i], &figures[i], round);
+			measure(&servers[kinds[i].redis], &links[kinds[i].redis], &kinds[i],
+				&figures[i], round);
 		}
 	}
 	links[0].off = links[0].len = links[1].off = links[1].len = 0;

@@ -12,7 +12,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define LINK_BYTES ((size_t)4 << 20) /* more than a frame, and than what redis answers to one pipeline */
+#define LINK_BYTES \
+	((size_t)4 << 20) /* more than a frame, and than what redis answers to one pipeline */
 #define INTERN_PATHS 1024u
 #define INTERN_AHEAD 16u /* requests under way */
 
@@ -28,7 +29,9 @@ void link_open(struct link *link, const struct server *server)
 		.out = ARENA_INIT((size_t)64 << 20),
 	};
 	report_require(link->bytes != NULL, "no memory");
-	report_require(setsockopt(link->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0, "setsockopt: %s", strerror(errno));
+	report_require(setsockopt(link->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ==
+			       0,
+		       "setsockopt: %s", strerror(errno));
 }
 
 void link_close(struct link *link)
@@ -76,7 +79,8 @@ const uint8_t *link_encode(struct link *link, const struct request *request, siz
 	const uint8_t *bytes = NULL;
 
 	arena_reset(&link->out);
-	report_require(request_encode(&link->out, request, &bytes, ret_len) == 0, "a request can't be encoded");
+	report_require(request_encode(&link->out, request, &bytes, ret_len) == 0,
+		       "a request can't be encoded");
 	return bytes;
 }
 
@@ -94,15 +98,18 @@ void link_receive(struct link *link, struct reply *ret_reply)
 	size_t message_len, used;
 	enum frame_error r;
 
-	while ((r = frame_find(link->bytes + link->off, link->len - link->off, MESSAGE_MAX_FRAME, &message, &message_len, &used)) ==
-	       FRAME_E_SHORT) {
+	while ((r = frame_find(link->bytes + link->off, link->len - link->off, MESSAGE_MAX_FRAME,
+			       &message, &message_len, &used)) == FRAME_E_SHORT) {
 		link_fill(link);
 	}
 	arena_reset(&link->in);
-	report_require(r == FRAME_OK && reply_decode(&link->in, message, message_len, ret_reply) == 0, "a reply can't be decoded");
+	report_require(r == FRAME_OK &&
+			       reply_decode(&link->in, message, message_len, ret_reply) == 0,
+		       "a reply can't be decoded");
 	link->off += used;
 	if (ret_reply->type == REPLY_ERROR || ret_reply->type == REPLY_GOODBYE) {
-		report_require(false, "the daemon answered: %.*s", (int)ret_reply->error.text.len, ret_reply->error.text.at);
+		report_require(false, "the daemon answered: %.*s", (int)ret_reply->error.text.len,
+			       ret_reply->error.text.at);
 	}
 }
 
@@ -133,7 +140,8 @@ void link_applied(struct link *link, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		link_receive(link, &reply);
-		report_require(reply.type == REPLY_APPLIED && !reply.applied.duplicate && reply.applied.n_errors == 0,
+		report_require(reply.type == REPLY_APPLIED && !reply.applied.duplicate &&
+				       reply.applied.n_errors == 0,
 			       "a batch was not counted");
 	}
 }
@@ -143,7 +151,8 @@ static void interned(struct link *link)
 	struct reply reply;
 
 	link_receive(link, &reply);
-	report_require(reply.type == REPLY_INTERNED && reply.interned.n_errors == 0, "a path got no handle");
+	report_require(reply.type == REPLY_INTERNED && reply.interned.n_errors == 0,
+		       "a path got no handle");
 }
 
 void link_intern(struct link *link, const char *paths, size_t stride, size_t len, uint32_t n)
@@ -184,7 +193,8 @@ int64_t link_total(struct link *link, struct text path)
 
 	link_request(link, &request);
 	link_receive(link, &reply);
-	report_require(reply.type == REPLY_VALUES && reply.values.n_values == 1 && reply.values.values[0].code == CODE_OK,
+	report_require(reply.type == REPLY_VALUES && reply.values.n_values == 1 &&
+			       reply.values.values[0].code == CODE_OK,
 		       "no value of %.*s", (int)path.len, path.at);
 	return reply.values.values[0].total;
 }
@@ -201,7 +211,8 @@ void link_redis_numbers(struct link *link, size_t n)
 			link_fill(link);
 			continue;
 		}
-		report_require(*at == ':', "redis answered: %.*s", (int)(stop - at), (const char *)at);
+		report_require(*at == ':', "redis answered: %.*s", (int)(stop - at),
+			       (const char *)at);
 		link->off += (size_t)(stop + 1 - at);
 		n--;
 	}
@@ -223,7 +234,8 @@ int64_t link_redis_get(struct link *link, struct text key)
 			link_fill(link);
 			continue;
 		}
-		report_require(n_lines == 1 || *at == '$', "redis answered: %.*s", (int)(stop - at), (const char *)at);
+		report_require(n_lines == 1 || *at == '$', "redis answered: %.*s", (int)(stop - at),
+			       (const char *)at);
 		value = strtoll((const char *)at, NULL, 10);
 		link->off += (size_t)(stop + 1 - at);
 		n_lines++;

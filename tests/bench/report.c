@@ -20,7 +20,8 @@ void report_table(const char *title)
 	(void)printf("\n%s\n%-64s %20s %9s %12s\n", title, "", "figure", "ratio", "bound");
 }
 
-void report_line(const char *what, double ratio, const char *bound, enum verdict verdict, const char *format, ...)
+void report_line(const char *what, double ratio, const char *bound, enum verdict verdict,
+		 const char *format, ...)
 {
 	static const char *const words[] = { "", "met", "MISSED" };
 	char figure[64], ratio_text[32] = "";
@@ -32,7 +33,8 @@ void report_line(const char *what, double ratio, const char *bound, enum verdict
 	if (ratio > 0) {
 		(void)snprintf(ratio_text, sizeof(ratio_text), "%.2f", ratio);
 	}
-	(void)printf("%-64s %20s %9s %12s %s\n", what, figure, ratio_text, bound != NULL ? bound : "", words[verdict]);
+	(void)printf("%-64s %20s %9s %12s %s\n", what, figure, ratio_text,
+		     bound != NULL ? bound : "", words[verdict]);
 	(void)fflush(stdout);
 }
 

@@ -21,8 +21,8 @@ enum verdict report_at_most(double value, double bound);
 /* A table's title and head. */
 void report_table(const char *title);
 /* ratio: 0 for none; bound: NULL for none. `format` and what follows say the figure. */
-void report_line(const char *what, double ratio, const char *bound, enum verdict verdict, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
+void report_line(const char *what, double ratio, const char *bound, enum verdict verdict,
+		 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Says what is wrong and exits with 1, stopping what servers run, unless the condition holds. */
 void report_require(bool condition, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -104,7 +104,8 @@ void server_stop(struct server *server)
 	}
 	end(server);
 	*find_running(server) = NULL;
-	report_require(ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a server did not end as it should");
+	report_require(ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+		       "a server did not end as it should");
 }
 
 /* ---- starting ---- */
@@ -129,7 +130,8 @@ static void in_dir(const struct server *server, const char *name, char ret_path[
 	(void)snprintf(ret_path, 64, "%s/%s", server->dir, name);
 }
 
-static void become(const struct server *server, const char *program, const char *const *argv, int cpu)
+static void become(const struct server *server, const char *program, const char *const *argv,
+		   int cpu)
 {
 	char path[64];
 	int log;
@@ -174,7 +176,8 @@ static void start(struct server *server, const char *program, const char *const 
 		become(server, program, argv, cpu);
 	}
 	for (int waited = 0; fd < 0 && waited < PATIENCE_MS; waited += 2) {
-		report_require(waitpid(server->pid, NULL, WNOHANG) == 0, "%s has ended before it began", program);
+		report_require(waitpid(server->pid, NULL, WNOHANG) == 0,
+			       "%s has ended before it began", program);
 		(void)nanosleep(&pause, NULL);
 		fd = try_connect(server);
 	}
@@ -201,7 +204,8 @@ void server_start_rationd(struct server *server, const char *config, int cpu)
 void server_start_redis(struct server *server, int cpu)
 {
 	const char *const argv[] = {
-		"redis-server", "--port", "0", "--unixsocket", server->socket, "--dir", server->dir, "--save", "", "--appendonly", "no", NULL,
+		"redis-server", "--port", "0", "--unixsocket", server->socket, "--dir",
+		server->dir,	"--save", "",  "--appendonly", "no",	       NULL,
 	};
 
 	make_dir(server);
@@ -223,7 +227,8 @@ int64_t server_cpu_ns(const struct server *server)
 	struct timespec used = { 0 };
 	clockid_t id;
 
-	report_require(clock_getcpuclockid(server->pid, &id) == 0 && clock_gettime(id, &used) == 0, "no processor time of a server");
+	report_require(clock_getcpuclockid(server->pid, &id) == 0 && clock_gettime(id, &used) == 0,
+		       "no processor time of a server");
 	return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
 }
 

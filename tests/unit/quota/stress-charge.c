@@ -465,6 +465,71 @@ static void test_claims_at_rest(void **state)
 	assert_int_equal(rests.wrong, 0);
 }
 
+/* ---- a max that is set while a charge is under way ---- */
+
+static struct {
+	struct quota_node nodes[2]; /* without a window, and with one */
+	pthread_barrier_t barrier;
+	int64_t seen; /* by who set the max, right after that */
+	int result;
+	uint64_t wrong, granted, refused;
+} meeting;
+
+static void *meet_main(void *arg)
+{
+	(void)arg;
+	for (unsigned rest = 0; rest < N_RESTS; rest++) {
+		(void)pthread_barrier_wait(&meeting.barrier);
+		meeting.result = quota_try_charge(&meeting.nodes[rest % 2], 60, &now, NULL);
+		(void)pthread_barrier_wait(&meeting.barrier);
+	}
+	return NULL;
+}
+
+/* The charge is refused, or who set the max sees it in usage: never neither. By max, and by a shadow that becomes a max. */
+static void test_either_side_sees_the_other(void **state)
+{
+	static const struct window hour = { .kind = WINDOW_PER,
+					    .duration_ns = INT64_C(3600000000000) };
+	struct quota_reading reading;
+	struct test_random random;
+	pthread_t thread;
+
+	(void)state;
+	test_random_init(&random, 800);
+	assert_int_equal(pthread_barrier_init(&meeting.barrier, NULL, 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, meet_main, NULL), 0);
+	for (unsigned rest = 0; rest < N_RESTS; rest++) {
+		struct quota_node *node = &meeting.nodes[rest % 2];
+		bool by_shadow = rest % 4 >= 2;
+		struct quota_limits before = { .max = by_shadow ? 50 : 100,
+					       .high = QUOTA_NONE,
+					       .shadow = by_shadow };
+		struct quota_limits after = { .max = 50, .high = QUOTA_NONE };
+
+		quota_init(node, rest % 2 == 0 ? &none : &hour, NULL, &before, 0, &now);
+		(void)pthread_barrier_wait(&meeting.barrier);
+		for (uint64_t i = test_random_below(&random, 40); i > 0; i--) {
+			RATION_HOOK();
+			atomic_signal_fence(memory_order_seq_cst);
+		}
+		quota_set_limits(node, &after, &now);
+		quota_read(node, &now, &reading);
+		meeting.seen = reading.usage;
+		(void)pthread_barrier_wait(&meeting.barrier);
+		meeting.wrong += meeting.result == 0 && meeting.seen != 60;
+		meeting.granted += meeting.result == 0;
+		meeting.refused += meeting.result != 0;
+		quota_read(node, &now, &reading);
+		assert_int_equal(reading.usage, meeting.result == 0 ? 60 : 0);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	(void)pthread_barrier_destroy(&meeting.barrier);
+	print_message("%llu granted, %llu refused\n", (unsigned long long)meeting.granted,
+		      (unsigned long long)meeting.refused);
+	assert_int_equal(meeting.wrong, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,6 +537,7 @@ int main(void)
 		cmocka_unit_test(test_limits_change),
 		cmocka_unit_test(test_forced_charges),
 		cmocka_unit_test(test_claims_at_rest),
+		cmocka_unit_test(test_either_side_sees_the_other),
 	};
 
 #ifdef RATION_HOOKS

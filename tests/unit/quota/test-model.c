@@ -22,7 +22,7 @@
 #elif defined(__SANITIZE_ADDRESS__)
 #define N_OPERATIONS 100000u
 #else
-#define N_OPERATIONS 500000u
+#define N_OPERATIONS 300000u
 #endif
 
 struct world {

@@ -27,7 +27,7 @@ static const char *parse_segment(const char *segment, size_t len, bool last, str
 		}
 		shape->wild |= (uint16_t)(1u << shape->depth);
 	} else {
-		error = path_check_segment(segment, len, NULL);
+		error = len > 0 ? path_check_segment(segment, len, NULL) : PATH_E_EMPTY_SEGMENT;
 		if (error != PATH_OK) {
 			return path_error_text(error);
 		}

@@ -1,5 +1,6 @@
 #include "clients/c/answer.h"
 
+#include "clients/c/client.h"
 #include "clients/c/include/ration.h"
 #include "clients/c/link.h"
 
@@ -78,7 +79,17 @@ static void take_welcome(struct link *link, const struct welcome *welcome, int64
 			  "the daemon knows the session by batches that were never sent");
 		return;
 	}
+	if (!operations_welcome(link->operations, welcome, now)) {
+		link_forget(link);
+		link_fail(link, now,
+			  "the daemon knows the session by operations that were never sent");
+		return;
+	}
 	link->limits = welcome->limits;
+	if (!welcome->resumed) {
+		leases_lost(link->client, now);
+	}
+	leases_back(link->client);
 	drop_applied(outbox, welcome->last_batch);
 	interns_welcome(&link->interns, link->connection, welcome->resumed, welcome->last_batch);
 	if (fit_kept(link) < 0) {
@@ -235,10 +246,28 @@ static void take_greeting(struct link *link, const struct reply *reply, int64_t 
 	}
 }
 
+/* Ids of batches are odd. */
+static bool take_operation(struct link *link, const struct reply *reply, int64_t now)
+{
+	int r = (reply->id & 1) != 0 ? 0 : operations_take(link->operations, reply, now);
+
+	if (r == -EBADMSG) {
+		link_fail(link, now, "a reply that does not fit its request");
+	} else if (r < 0) {
+		link_fail(link, now, "the daemon did not take an operation's number");
+	} else if (r > 0) {
+		link->backoff = 0;
+	}
+	return r != 0;
+}
+
 void answer_take(struct link *link, const struct reply *reply, int64_t now)
 {
 	if (link->state == LINK_GREETING) {
 		take_greeting(link, reply, now);
+		return;
+	}
+	if (take_operation(link, reply, now)) {
 		return;
 	}
 	switch (reply->type) {

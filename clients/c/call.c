@@ -19,6 +19,7 @@
 #define CALL_ARENA MESSAGE_ARENA_LIMIT
 #define CALL_INCARNATION 16u
 #define CALL_RETRY_MS 2
+#define AGENT "libration/" RATION_VERSION
 
 struct call {
 	const struct dial_address *address;
@@ -277,23 +278,23 @@ static int daemon_error(const struct error_body *error)
 	return error_set((int)error->code, "%.*s", (int)error->text.len, error->text.at);
 }
 
-static int greet(struct call *call, int64_t deadline)
+/* Of no session. */
+static const struct hello HELLO = {
+	.version = MESSAGE_VERSION,
+	.session = { .at = "" },
+	.next_batch = 1,
+	.agent = { .at = AGENT, .len = sizeof(AGENT) - 1 },
+};
+
+static int greet(struct call *call, const struct hello *hello, int64_t deadline)
 {
-	struct request hello = {
-		.type = REQUEST_HELLO,
-		.hello = {
-			.version = MESSAGE_VERSION,
-			.session = { .at = "" },
-			.next_batch = 1,
-			.agent = text_of("libration/" RATION_VERSION),
-		},
-	};
+	struct request request = { .type = REQUEST_HELLO, .hello = *hello };
 	struct reply reply = { .type = REPLY_NONE };
 	const uint8_t *message;
 	size_t len;
 	int r;
 
-	r = write_request(call, &hello, deadline);
+	r = write_request(call, &request, deadline);
 	if (r == 0) {
 		r = read_reply(call, deadline, &reply, &message, &len);
 	}
@@ -315,7 +316,7 @@ static int greet(struct call *call, int64_t deadline)
 	return 0;
 }
 
-static int reconnect(struct call *call, int64_t deadline)
+static int reconnect(struct call *call, const struct hello *hello, int64_t deadline)
 {
 	int fd = -1, r;
 
@@ -329,7 +330,7 @@ static int reconnect(struct call *call, int64_t deadline)
 	if (fcntl(fd, F_SETFL, 0) < 0) {
 		r = -errno;
 	} else {
-		r = greet(call, deadline);
+		r = greet(call, hello, deadline);
 	}
 	if (r != 0) {
 		stream_close(&call->stream);
@@ -373,7 +374,7 @@ static int ask_once(struct call *call, struct request *request, int64_t deadline
 	int r = 0;
 
 	if (call->stream.fd < 0) {
-		r = reconnect(call, deadline);
+		r = reconnect(call, &HELLO, deadline);
 	}
 	if (r != 0 || request == NULL) {
 		return r;
@@ -463,4 +464,20 @@ int call_connect(struct call *call, int64_t deadline, struct limits *ret_limits,
 	}
 	end_turn(call);
 	return r;
+}
+
+int call_hello(struct call *call, const struct hello *hello, int64_t deadline)
+{
+	int r;
+
+	error_clear();
+	r = begin_turn(call, deadline);
+	if (r < 0) {
+		return explain(r);
+	}
+	stream_close(&call->stream);
+	r = reconnect(call, hello, deadline);
+	stream_close(&call->stream);
+	end_turn(call);
+	return explain(r);
 }

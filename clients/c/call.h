@@ -45,6 +45,9 @@ int call_ask(struct call *call, struct request *request, int64_t deadline,
 int call_connect(struct call *call, int64_t deadline, struct limits *ret_limits,
 		 uint8_t *ret_incarnation);
 
+/* Begin a connection with this Hello, and end it. Returns as call_ask. */
+int call_hello(struct call *call, const struct hello *hello, int64_t deadline);
+
 /* ---- for fork.c ---- */
 
 /* Hold off the beginning and the end of turns; a turn under way goes on. */

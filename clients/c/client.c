@@ -1,6 +1,7 @@
 #include "clients/c/client.h"
 
 #include "clients/c/call.h"
+#include "clients/c/charge.h"
 #include "clients/c/clock.h"
 #include "clients/c/error.h"
 #include "clients/c/fork.h"
@@ -112,6 +113,8 @@ int client_cond_init(pthread_cond_t *cond)
 static struct ration *client_free(struct ration *client)
 {
 	link_deinit(&client->link);
+	charges_forget(operations_forget(&client->operations));
+	leases_free(&client->leases);
 	outbox_deinit(&client->outbox);
 	losses_drop(&client->losses);
 	counters_deinit(&client->counters);
@@ -163,6 +166,9 @@ static int client_new(const char *url, const struct ration_options *options,
 	client->link.outbox = &client->outbox;
 	client->link.counters = &client->counters;
 	client->link.losses = &client->losses;
+	operations_init(&client->operations);
+	client->link.operations = &client->operations;
+	client->link.client = client;
 	r = link_init(&client->link);
 	if (r == 0) {
 		r = call_new(&client->address, &client->call);
@@ -234,6 +240,21 @@ struct ration_counter *ration_counter(struct ration *client, const char *path)
 	return counter;
 }
 
+/* ---- waiting ---- */
+
+int client_wait(struct ration *client, int64_t deadline)
+{
+	struct timespec until = clock_timespec(deadline);
+	int r;
+
+	client->n_waiting++;
+	r = deadline == CLOCK_NEVER
+		    ? pthread_cond_wait(&client->progress, &client->lock)
+		    : pthread_cond_timedwait(&client->progress, &client->lock, &until);
+	client->n_waiting--;
+	return -r;
+}
+
 /* ---- flushing ---- */
 
 static bool is_flushed(const struct ration *client, uint64_t ticket)
@@ -247,17 +268,12 @@ static bool is_flushed(const struct ration *client, uint64_t ticket)
 /* Wait under the client's lock until what was handed to the outbox so far is settled. */
 static int wait_until_flushed(struct ration *client, int64_t deadline)
 {
-	struct timespec until = clock_timespec(deadline);
 	uint64_t ticket = client->outbox.tickets_given;
 	int r = 0;
 
-	client->n_waiting++;
 	while (!is_flushed(client, ticket) && r == 0) {
-		r = deadline == CLOCK_NEVER
-			    ? pthread_cond_wait(&client->progress, &client->lock)
-			    : pthread_cond_timedwait(&client->progress, &client->lock, &until);
+		r = client_wait(client, deadline);
 	}
-	client->n_waiting--;
 	return is_flushed(client, ticket) ? 0 : -ETIMEDOUT;
 }
 
@@ -305,17 +321,58 @@ static uint64_t report_undelivered(struct ration *client)
 	return undelivered;
 }
 
+static bool is_finished(const struct ration *client)
+{
+	for (const struct ration_lease *lease = client->leases.first; lease != NULL;
+	     lease = lease->next) {
+		if (lease->closing && !lease->gone) {
+			return false;
+		}
+	}
+	return client->operations.n == 0;
+}
+
+/* Leases that go on being returned, charges that are to be undone. */
+static void finish_operations(struct ration *client, int64_t deadline)
+{
+	(void)pthread_mutex_lock(&client->lock);
+	while (client->worker.running && !is_finished(client) &&
+	       client_wait(client, deadline) == 0) {
+	}
+	(void)pthread_mutex_unlock(&client->lock);
+}
+
+/* What the session holds goes back now, not when its lifetime is over: say Hello once more, with none. */
+static void end_session(struct ration *client, int64_t deadline)
+{
+	const struct hello hello = {
+		.version = MESSAGE_VERSION,
+		.session = { .at = (const char *)client->link.session,
+			     .len = sizeof(client->link.session) },
+		.next_batch = client->outbox.next_number,
+		.agent = text_of("libration/" RATION_VERSION),
+		.next_operation = client->operations.next_number,
+	};
+
+	if (client->holds && client->link.lifetime_ms > 0 && link_is_up(&client->link)) {
+		(void)call_hello(client->call, &hello, deadline);
+	}
+}
+
 int ration_close(struct ration *client, int timeout_ms, uint64_t *ret_undelivered)
 {
+	int64_t deadline = clock_deadline(timeout_ms);
 	uint64_t undelivered;
 
 	error_clear();
 	if (client == NULL) {
 		return 0;
 	}
-	(void)flush(client, clock_deadline(timeout_ms));
+	(void)flush(client, deadline);
+	finish_operations(client, deadline);
 	fork_unlist(client);
 	worker_stop(client);
+	end_session(client, deadline);
 	undelivered = report_undelivered(client);
 	(void)client_free(client);
 	if (ret_undelivered != NULL) {

@@ -4,6 +4,8 @@
  *
  *	any thread                    the background thread                       the daemon
  *	ration_add -> slots --------> worker: outbox -> link -------------------> session connection
+ *	ration_charge ... -> operations -----------------> link ----------------> session connection
+ *	ration_try -> a lease's stock <-------------------- leases -> operations
  *	ration_get ... -> call -------------------------------------------------> a connection of its own
  *
  * Locks: fork.c's list -> client->lock and client->call->lock (never both but in fork.c, in that order). Nothing is waited for, no
@@ -11,8 +13,10 @@
  */
 #include "clients/c/counters.h"
 #include "clients/c/dial.h"
+#include "clients/c/lease.h"
 #include "clients/c/link.h"
 #include "clients/c/loss.h"
+#include "clients/c/operations.h"
 #include "clients/c/outbox.h"
 #include "clients/c/worker.h"
 
@@ -35,6 +39,9 @@ struct ration {
 	struct counters counters;
 	struct losses losses;
 	struct outbox outbox;
+	struct operations operations;
+	struct leases leases;
+	bool holds; /* something was charged in this session */
 	struct link link;
 	struct worker worker;
 
@@ -43,3 +50,6 @@ struct ration {
 
 /* A condition variable whose timed waits go by clock_now(). 0 or a negative errno. */
 int client_cond_init(pthread_cond_t *cond);
+
+/* Wait under the client's lock for the end of a round of the background thread. 0, -ETIMEDOUT. */
+int client_wait(struct ration *client, int64_t deadline);

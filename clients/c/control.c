@@ -6,6 +6,7 @@
 #include "clients/c/clock.h"
 #include "clients/c/error.h"
 #include "clients/c/include/ration.h"
+#include "clients/c/kept.h"
 #include "lib/base/cleanup.h"
 
 #include <errno.h>
@@ -33,34 +34,6 @@ int ration_fold(struct ration *client, int timeout_ms)
 
 /* ---- status ---- */
 
-/* The answer, kept until the turn is over: the program's function may ask something itself. */
-struct status_answer {
-	uint8_t *message;
-	size_t len;
-};
-
-static void status_answer_deinit(struct status_answer *answer)
-{
-	free(answer->message);
-}
-
-static int take_status(void *ctx, const struct reply *reply, const uint8_t *message, size_t len)
-{
-	struct status_answer *answer = ctx;
-
-	if (reply->type != REPLY_STATUS) {
-		return -EBADMSG;
-	}
-	free(answer->message);
-	answer->message = malloc(len > 0 ? len : 1);
-	if (answer->message == NULL) {
-		return -ENOMEM;
-	}
-	memcpy(answer->message, message, len);
-	answer->len = len;
-	return CALL_DONE;
-}
-
 static void hand_over(const struct status_item *item,
 		      void (*fn)(void *ctx, const struct ration_status_item *item), void *ctx)
 {
@@ -83,23 +56,16 @@ static void hand_over(const struct status_item *item,
 int ration_status(struct ration *client, int timeout_ms,
 		  void (*item)(void *ctx, const struct ration_status_item *item), void *ctx)
 {
-	_cleanup_(status_answer_deinit) struct status_answer answer = { 0 };
-	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT(MESSAGE_ARENA_LIMIT);
-	const struct call_sink sink = { .take = take_status, .ctx = &answer };
+	_cleanup_(kept_deinit) struct kept kept = KEPT_INIT;
 	struct request request = { .type = REQUEST_STATUS };
-	struct reply reply;
 	int r;
 
-	r = call_ask(client->call, &request, clock_deadline(timeout_ms), &sink);
+	r = kept_ask(&kept, client->call, &request, clock_deadline(timeout_ms), REPLY_STATUS);
 	if (r != 0) {
 		return r;
 	}
-	r = reply_decode(&arena, answer.message, answer.len, &reply);
-	if (r < 0) {
-		return error_set(r, "%s", strerror(-r));
-	}
-	for (size_t i = 0; i < reply.status.n_items; i++) {
-		hand_over(&reply.status.items[i], item, ctx);
+	for (size_t i = 0; i < kept.reply.status.n_items; i++) {
+		hand_over(&kept.reply.status.items[i], item, ctx);
 	}
 	return 0;
 }

@@ -1,6 +1,7 @@
 #include "clients/c/fork.h"
 
 #include "clients/c/call.h"
+#include "clients/c/charge.h"
 #include "clients/c/client.h"
 #include "clients/c/clock.h"
 
@@ -38,6 +39,9 @@ static void start_empty(struct ration *client)
 	outbox_clear(&client->outbox);
 	losses_drop(&client->losses);
 	link_forget(&client->link);
+	charges_forget(operations_forget(&client->operations));
+	leases_forget(&client->leases);
+	client->holds = false;
 	worker_forget(client);
 	/* Who waited here waits in the parent. */
 	client->n_waiting = 0;

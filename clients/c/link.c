@@ -1,6 +1,7 @@
 #include "clients/c/link.h"
 
 #include "clients/c/answer.h"
+#include "clients/c/client.h"
 #include "clients/c/clock.h"
 #include "clients/c/error.h"
 #include "clients/c/include/ration.h"
@@ -98,6 +99,15 @@ void link_fail(struct link *link, int64_t now, const char *format, ...)
 	link->state = LINK_DOWN;
 	link->to_send = NULL;
 	plan_retry(link, now);
+	leases_away(link->client);
+}
+
+/* There is nobody at the address. */
+static void unreachable(struct link *link, int64_t now, const char *why)
+{
+	link_fail(link, now, "%s", why);
+	link->n_unreachable++;
+	operations_unreachable(link->operations, now);
 }
 
 static void lose_batch(struct link *link, struct batch *batch, uint32_t code,
@@ -145,7 +155,7 @@ static void connect_next(struct link *link, int before, int64_t now)
 	r = dial_next(&link->dial, &fd);
 	if (r < 0) {
 		/* All were tried; of a unix socket's one attempt `before` knows more. */
-		link_fail(link, now, "%s", strerror(before < 0 ? -before : -r));
+		unreachable(link, now, strerror(before < 0 ? -before : -r));
 		return;
 	}
 	stream_close(&link->stream);
@@ -158,7 +168,7 @@ void link_dialed(struct link *link, int r, int64_t now)
 {
 	link->dialing = false;
 	if (r < 0) {
-		link_fail(link, now, "%s", ration_error());
+		unreachable(link, now, ration_error());
 		return;
 	}
 	connect_next(link, 0, now);
@@ -195,6 +205,7 @@ static void connected(struct link *link, int64_t now)
 			.lifetime_ms = link->lifetime_ms,
 			.next_batch = oldest == NULL ? link->outbox->next_number : oldest->number,
 			.agent = text_of("libration/" RATION_VERSION),
+			.next_operation = operations_next(link->operations),
 		},
 	};
 	int r = dial_check(link->stream.fd);
@@ -233,7 +244,7 @@ static bool answer_is_due(const struct link *link)
 {
 	const struct batch *oldest = link->outbox->kept;
 
-	return link->ping_id != 0 || link->interns.n > 0 ||
+	return link->ping_id != 0 || link->interns.n > 0 || link->operations->n_due > 0 ||
 	       (oldest != NULL && oldest != link->to_send);
 }
 
@@ -280,10 +291,35 @@ static int next_batch(struct link *link, int64_t now, struct batch **ret_batch)
 	return r;
 }
 
+static int put_operations(struct link *link, int64_t now)
+{
+	return operations_put(link->operations, &link->stream, &link->arena, LINK_MAX_PENDING,
+			      &link->next_id, now);
+}
+
+bool link_send(struct link *link, int64_t now)
+{
+	bool was_due = answer_is_due(link);
+	int r;
+
+	r = put_operations(link, now);
+	if (!was_due && answer_is_due(link)) {
+		link->heard_at = now;
+	}
+	if (r == 0) {
+		r = stream_flush(&link->stream);
+	}
+	return r == 0 && stream_pending(&link->stream) == 0;
+}
+
 static void fill_output(struct link *link, int64_t now)
 {
 	bool was_due = answer_is_due(link);
 
+	if (put_operations(link, now) < 0) {
+		link_fail(link, now, "no memory to send");
+		return;
+	}
 	while (stream_pending(&link->stream) < LINK_MAX_PENDING) {
 		struct batch *batch;
 		int r;

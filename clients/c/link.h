@@ -15,6 +15,7 @@
  */
 #include "clients/c/dial.h"
 #include "clients/c/intern.h"
+#include "clients/c/operations.h"
 #include "clients/c/outbox.h"
 #include "clients/c/stream.h"
 
@@ -35,11 +36,15 @@ enum link_state {
 	LINK_UP,
 };
 
+struct ration;
+
 struct link {
 	const struct dial_address *address;
 	struct outbox *outbox;
 	struct counters *counters;
 	struct losses *losses;
+	struct operations *operations;
+	struct ration *client; /* whose leases are told about the connection */
 	uint32_t lifetime_ms;
 	size_t max_unacknowledged;
 
@@ -60,6 +65,7 @@ struct link {
 	int64_t expires_at; /* CONNECTING, GREETING */
 	int64_t heard_at;   /* UP: last sign of life, or the moment since which an answer is due */
 	uint64_t random;
+	uint64_t n_unreachable; /* attempts that found nobody */
 	uint32_t faults;
 	uint64_t fault_batch; /* the oldest kept at that time */
 	struct arena arena;
@@ -80,6 +86,11 @@ void link_dialed(struct link *link, int r, int64_t now);
 
 /* Read, answer, cut and write as far as it goes without waiting. `revents`: what poll said of link_fd. */
 void link_step(struct link *link, short revents, int64_t now);
+
+/*
+ * UP: write operations now, on any thread, instead of in the next link_step. False: there is something left for that.
+ */
+bool link_send(struct link *link, int64_t now);
 
 /* What to poll for; fd -1 if there is nothing. */
 int link_fd(const struct link *link, short *ret_events);

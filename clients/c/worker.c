@@ -54,6 +54,7 @@ static short turn(struct ration *client, short revents, int64_t *next_collection
 		worker->hurry = false;
 		link_hurry(&client->link, now);
 	}
+	leases_step(client, now);
 	link_step(&client->link, revents, now);
 	(void)losses_deliver(&client->losses, &client->lock);
 	if (client->n_waiting > 0) {
@@ -65,6 +66,9 @@ static short turn(struct ration *client, short revents, int64_t *next_collection
 	until = link_deadline(&client->link);
 	if (*next_collection < until) {
 		until = *next_collection;
+	}
+	if (leases_deadline(&client->leases) < until) {
+		until = leases_deadline(&client->leases);
 	}
 	return worker->stop || worker->hurry ? 0 : wait_for_events(client, until);
 }
@@ -125,6 +129,20 @@ void worker_hurry(struct ration *client)
 	client->worker.hurry = true;
 	if (client->worker.running) {
 		(void)eventfd_write(client->worker.wake_fd, 1);
+	}
+}
+
+void worker_wake(struct ration *client)
+{
+	(void)eventfd_write(client->worker.wake_fd, 1);
+}
+
+void worker_send(struct ration *client)
+{
+	if (!link_is_up(&client->link)) {
+		worker_hurry(client);
+	} else if (!link_send(&client->link, clock_now())) {
+		worker_wake(client);
 	}
 }
 

@@ -28,6 +28,12 @@ int worker_start(struct ration *client);
 /* Have it collect, and connect if it must, now. Under the client's lock. */
 void worker_hurry(struct ration *client);
 
+/* Have it look around. Any thread; takes no lock. */
+void worker_wake(struct ration *client);
+
+/* What was put in the queue of operations is to be sent: here and now if that needs no waiting. Under the client's lock. */
+void worker_send(struct ration *client);
+
 /* End it and wait for that. Not under the client's lock. */
 void worker_stop(struct ration *client);
 

@@ -294,17 +294,19 @@ struct ration_charge_options {
 	}
 
 /*
- * Charge all items or none. 0: granted. RATION_RESOURCE_EXHAUSTED: refused, and *ret_result (which may be NULL in both cases)
- * says by what. All else is an error, nothing stays charged, and *ret_result is NULL: -ENOTCONN (at once, if nobody listens),
- * -ETIMEDOUT; RATION_NOT_FOUND: of a metric that nobody declared, counted or limited; RATION_INVALID_ARGUMENT: an amount, a path, or
- * more than 10,000 items. options: NULL for the defaults. ret_result may be NULL.
+ * Charge all items or none. 0: granted. RATION_RESOURCE_EXHAUSTED: refused, and *ret_result says by what. All else is an error,
+ * nothing stays charged, and *ret_result is NULL: -ENOTCONN (at once, if nobody listens), -ETIMEDOUT; RATION_NOT_FOUND: of a metric that
+ * nobody declared, counted or limited; RATION_INVALID_ARGUMENT: an amount, a path, or more than 10,000 items; and, with *ret_result NULL,
+ * RATION_RESOURCE_EXHAUSTED: no more counters, or more than 64 charges that wait. options: NULL for the defaults. ret_result may be NULL.
  *
  * timeout_ms is for the daemon's answer; wait_ms comes on top of it. A charge is done once however often it must be sent. If the time is
  * over before its outcome is known, the library sees to it in the background that nothing stays charged, as soon as it hears of it;
- * but what was granted by then on counters stays counted, since nothing is given back there.
+ * but what was granted by then on counters stays counted, since nothing is given back there. While one charge waits for room, at most
+ * 1,023 more are sent; further ones wait for it.
  *
  * What is granted on gauges belongs to the client's session: it goes back by ration_uncharge, by ration_close, or when the process has
- * ended and session_lifetime_ms is over. It is gone when the daemon was started anew. A child after fork holds nothing.
+ * ended and session_lifetime_ms is over. It is gone when the daemon was started anew, or the connection was lost for longer than that. A
+ * child after fork holds nothing.
  */
 RATION_API int ration_charge(struct ration *client, const struct ration_charge_item *items,
 			     size_t n, const struct ration_charge_options *options, int timeout_ms,
@@ -314,7 +316,8 @@ RATION_API void ration_charge_result_free(struct ration_charge_result *result);
 
 /*
  * Give back n of what is charged on a gauge: by this client, or by anybody's detached charges. RATION_FAILED_PRECONDITION: not so much is
- * held there, or not a gauge; nothing was changed then. It is done once, and also when the time is over before that is known.
+ * held there, or not a gauge; nothing was changed then. -ENOTCONN: it was not sent, nothing was done. -ETIMEDOUT: it will be done, once, when
+ * the daemon goes on.
  */
 RATION_API int ration_uncharge(struct ration *client, const char *path, int64_t n, bool detached,
 			       int timeout_ms);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "proto/span.h"
+
 /* Tags as they are on the wire: a field's number and its wire type. */
 enum {
 	VARINT = 0,
@@ -12,48 +14,13 @@ enum {
 	BATCH = 1 << 3 | VARINT,
 	HANDLES = 2 << 3 | LEN,
 	DELTAS = 3 << 3 | LEN,
+
+	APPLIED = 5 << 3 | LEN,
+	APPLIED_BATCH = 1 << 3 | VARINT,
+	APPLIED_DUPLICATE = 2 << 3 | VARINT,
 };
 
 #define CONTINUED UINT64_C(0x8080808080808080) /* in each of eight bytes: a varint goes on */
-
-struct span {
-	const uint8_t *at, *end;
-};
-
-/* False if it is cut, padded, or above max. */
-static bool read_varint(struct span *span, uint64_t max, uint64_t *ret_value)
-{
-	const uint8_t *at = span->at;
-	uint64_t value = 0;
-
-	for (unsigned int shift = 0; shift < 64 && at < span->end; shift += 7) {
-		uint8_t byte = *at++;
-
-		if ((shift == 63 && byte > 1) || (shift > 0 && byte == 0)) {
-			return false;
-		}
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80) {
-			span->at = at;
-			*ret_value = value;
-			return value <= max;
-		}
-	}
-	return false;
-}
-
-static bool read_span(struct span *span, struct span *ret_inner)
-{
-	uint64_t len;
-
-	if (!read_varint(span, (size_t)(span->end - span->at), &len) ||
-	    len > (size_t)(span->end - span->at)) {
-		return false;
-	}
-	*ret_inner = (struct span){ .at = span->at, .end = span->at + len };
-	span->at += len;
-	return true;
-}
 
 /* How many varints end in it. */
 static size_t count_varints(struct span span)
@@ -91,7 +58,7 @@ static bool read_handles(struct span span, uint32_t *handles)
 			struct span rest = { .at = at, .end = end };
 			uint64_t value;
 
-			if (!read_varint(&rest, UINT32_MAX, &value)) {
+			if (!span_varint(&rest, UINT32_MAX, &value)) {
 				return false;
 			}
 			*handles++ = (uint32_t)value;
@@ -123,7 +90,7 @@ static bool read_deltas(struct span span, int64_t *deltas)
 				continue;
 			}
 		}
-		if (!read_varint(&span, UINT64_MAX, &value)) {
+		if (!span_varint(&span, UINT64_MAX, &value)) {
 			return false;
 		}
 		*deltas++ = unzigzag(value);
@@ -136,15 +103,15 @@ static bool find_add(struct span message, uint64_t *ret_id, struct span *ret_bod
 {
 	uint64_t id = 0, tag;
 
-	if (!read_varint(&message, UINT32_MAX, &tag)) {
+	if (!span_varint(&message, UINT32_MAX, &tag)) {
 		return false;
 	}
 	if (tag == ID &&
-	    !(read_varint(&message, UINT64_MAX, &id) && read_varint(&message, UINT32_MAX, &tag))) {
+	    !(span_varint(&message, UINT64_MAX, &id) && span_varint(&message, UINT32_MAX, &tag))) {
 		return false;
 	}
 	*ret_id = id;
-	return tag == ADD && read_span(&message, ret_body) && message.at == message.end;
+	return tag == ADD && span_inner(&message, ret_body) && message.at == message.end;
 }
 
 /* The fields of the body, each at most once; the lists as they are. */
@@ -159,19 +126,19 @@ static bool find_fields(struct span body, uint64_t *ret_batch, struct span *ret_
 		uint64_t tag;
 		bool good;
 
-		if (!read_varint(&body, DELTAS, &tag) || (seen & 1u << tag) != 0) {
+		if (!span_varint(&body, DELTAS, &tag) || (seen & 1u << tag) != 0) {
 			return false;
 		}
 		seen |= 1u << tag;
 		switch (tag) {
 		case BATCH:
-			good = read_varint(&body, UINT64_MAX, ret_batch);
+			good = span_varint(&body, UINT64_MAX, ret_batch);
 			break;
 		case HANDLES:
-			good = read_span(&body, ret_handles);
+			good = span_inner(&body, ret_handles);
 			break;
 		case DELTAS:
-			good = read_span(&body, ret_deltas);
+			good = span_inner(&body, ret_deltas);
 			break;
 		default:
 			good = false;
@@ -213,5 +180,31 @@ int quick_decode_add(struct arena *arena, const uint8_t *bytes, size_t len,
 		.handles = handle_list,
 		.deltas = delta_list,
 	};
+	return QUICK_OK;
+}
+
+int quick_encode_applied(struct arena *arena, const struct reply *reply, const uint8_t **ret_bytes,
+			 size_t *ret_len)
+{
+	/* Both lengths are below 0x80, a byte each. */
+	enum {
+		MAX_FRAME = 1 + 11 + 2 + 11 + 2
+	};
+	if (reply->type != REPLY_APPLIED || reply->applied.n_errors > 0) {
+		return QUICK_E_OTHER;
+	}
+	uint8_t *out = arena_alloc(arena, MAX_FRAME);
+	if (!out) {
+		return -ENOMEM;
+	}
+	uint8_t *at = span_put(out + 1, ID, reply->id);
+	*at++ = APPLIED;
+	uint8_t *body = ++at;
+	at = span_put(at, APPLIED_BATCH, reply->applied.batch);
+	at = span_put(at, APPLIED_DUPLICATE, reply->applied.duplicate);
+	body[-1] = (uint8_t)(at - body);
+	out[0] = (uint8_t)(at - out - 1);
+	*ret_bytes = out;
+	*ret_len = (size_t)(at - out);
 	return QUICK_OK;
 }

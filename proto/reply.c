@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "proto/quick-add.h"
+#include "proto/quick-get.h"
 #include "proto/quick.h"
 #include "proto/quota-wire.h"
 #include "proto/wire.h"
@@ -489,7 +491,13 @@ int reply_encode(struct arena *arena, const struct reply *reply, const uint8_t *
 {
 	Ration__V1__Reply message = RATION__V1__REPLY__INIT;
 	struct reply_room room;
-	int r = quick_encode_charged(arena, reply, ret_bytes, ret_len);
+	int r = quick_encode_applied(arena, reply, ret_bytes, ret_len);
+	if (r == QUICK_E_OTHER) {
+		r = quick_encode_values(arena, reply, ret_bytes, ret_len);
+	}
+	if (r == QUICK_E_OTHER) {
+		r = quick_encode_charged(arena, reply, ret_bytes, ret_len);
+	}
 	if (r != QUICK_E_OTHER) {
 		return r;
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "proto/quick-add.h"
+#include "proto/quick-get.h"
 #include "proto/quick.h"
 #include "proto/quota-wire.h"
 #include "proto/wire.h"
@@ -124,6 +125,9 @@ int request_decode(struct arena *arena, const uint8_t *bytes, size_t len,
 {
 	ProtobufCMessage *message;
 	int r = quick_decode_add(arena, bytes, len, ret_request);
+	if (r == QUICK_E_OTHER) {
+		r = quick_decode_get(arena, bytes, len, ret_request);
+	}
 	if (r == QUICK_E_OTHER) {
 		r = quick_decode_charge(arena, bytes, len, ret_request);
 	}

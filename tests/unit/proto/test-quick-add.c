@@ -11,25 +11,10 @@
 
 #include "tests/support/test.h"
 #include "tests/unit/proto/fixture.h"
+#include "tests/unit/proto/samples.h"
 
 #define MAX_MESSAGE 4096u
 #define MAX_ENTRIES 200u
-
-static void assert_adds_equal(const struct request *a, const struct request *b)
-{
-	assert_int_equal(a->type, REQUEST_ADD);
-	assert_int_equal(b->type, REQUEST_ADD);
-	assert_true(a->id == b->id);
-	assert_true(a->add.batch == b->add.batch);
-	assert_int_equal(a->add.n_handles, b->add.n_handles);
-	assert_int_equal(a->add.n_deltas, b->add.n_deltas);
-	for (size_t i = 0; i < a->add.n_handles; i++) {
-		assert_int_equal(a->add.handles[i], b->add.handles[i]);
-	}
-	for (size_t i = 0; i < a->add.n_deltas; i++) {
-		assert_true(a->add.deltas[i] == b->add.deltas[i]);
-	}
-}
 
 /* With field 100: 0 behind it. */
 static struct request decode_slowly(struct fixture *fixture, const uint8_t *bytes, size_t len)
@@ -64,7 +49,7 @@ static bool check(struct fixture *fixture, const uint8_t *bytes, size_t len)
 	}
 	assert_int_equal(r, QUICK_OK);
 	slow = decode_slowly(fixture, bytes, len);
-	assert_adds_equal(&quick, &slow);
+	assert_requests_equal(&quick, &slow);
 	return true;
 }
 

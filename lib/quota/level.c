@@ -473,6 +473,17 @@ static void bucket_undo(struct quota_node *node, int64_t n, uint64_t taken)
 
 /* ---- a path ---- */
 
+/* Asks for a node's usage to be written soon. A charge that read it first would have to ask again for the right to change it. */
+static inline void ask_for(const struct quota_node *node)
+{
+#if defined(__x86_64__)
+	/* What __builtin_prefetch compiles to here only reads, unless told of newer processors; older ones ignore this. */
+	__asm__ __volatile__("prefetchw %0" : : "m"(*(const uint64_t *)&node->usage));
+#else
+	__builtin_prefetch(&node->usage, 1);
+#endif
+}
+
 static bool note_refusal(struct quota_node *node, int64_t n, struct quota_outcome *outcome)
 {
 	level_tally(&node->refusals, 1);
@@ -496,6 +507,10 @@ bool level_take(struct quota_node *node, int64_t n, const struct level_moment *m
 	bool is_plain = node->kind == WINDOW_NONE;
 	size_t taken = 0;
 
+	/* All ancestors at once: that is where several threads meet, and one after the other their lines would be waited for. */
+	for (struct quota_node *at = level_parent(node); at != NULL; at = level_parent(at)) {
+		ask_for(at);
+	}
 	for (; node != NULL; node = level_parent(node)) {
 		bool shadow = false;
 		bool granted =

@@ -6,6 +6,9 @@
  *	bench-quota [ROUNDS]	an odd number; default 7
  *
  * All cases run once in every round, so that a disturbance meets all of them; figures are medians over the rounds, and so are ratios.
+ * Two threads meet on a line only while both have a processor: on a busy machine the figures of two threads look too good, which
+ * "2 threads on one line" tells.
+ *
  * Whatever the figures, the exit status is 1 only if usage afterwards is not what was charged and not given back.
  */
 #include "lib/quota/charge.h"
@@ -237,7 +240,7 @@ static const struct promise {
 	double bound;
 } promises[] = {
 	{ "charge, 4 levels : lock xadd", CHARGE, XADD, 12 },
-	{ "charge, 4 levels, 2 threads : 1 thread", CHARGE_2, CHARGE, 4 },
+	{ "charge, 4 levels, 2 threads : lock xadd", CHARGE_2, XADD, 4 * 12 },
 	{ "charge and uncharge : lock xadd", PAIR, XADD, 24 },
 	{ "charge, 4 levels of an hour : lock xadd", CHARGE_HOUR, XADD, 24 },
 	{ "idea 3: if changed : always, 1 thread", CHANGED_1, ALWAYS_1, 1 },

@@ -6,8 +6,7 @@
  *	bench-quota [ROUNDS]	an odd number; default 7
  *
  * All cases run once in every round, so that a disturbance meets all of them; figures are medians over the rounds, and so are ratios.
- * Two threads meet on a line only while both have a processor: on a busy machine the figures of two threads look too good, which
- * "2 threads on one line" tells.
+ * Two threads meet on a line only while both have a processor: where they had not, the case is run again, a number of times.
  *
  * Whatever the figures, the exit status is 1 only if usage afterwards is not what was charged and not given back.
  */
@@ -23,6 +22,7 @@
 
 #define MAX_ROUNDS 99u
 #define MAX_THREADS 2u
+#define MAX_TRIES 12u
 #define OPS 1000000ul
 #define N_FEW 1000u
 #define N_MANY 100000u
@@ -72,8 +72,8 @@ struct lane {
 	unsigned number;
 	const struct bench_case *bench;
 	unsigned long ops;
-	int64_t held; /* charged and not given back */
-	uint64_t cpu_ns;
+	int64_t held;			   /* charged and not given back */
+	uint64_t cpu_ns, start_ns, end_ns; /* of the thread; by the clock */
 };
 
 struct bench_case {
@@ -214,9 +214,9 @@ enum which {
 
 static const struct bench_case cases[N_CASES] = {
 	[XADD] = { "lock xadd, own line", 1, OPS * 4, -1, run_xadd_own },
-	[XADD_2] = { "lock xadd, 2 threads on one line", 2, OPS * 2, -1, run_xadd_shared },
+	[XADD_2] = { "lock xadd, 2 threads on one line", 2, OPS / 2, -1, run_xadd_shared },
 	[CHARGE] = { "try_charge, 4 levels", 1, OPS, PLAIN, run_charge },
-	[CHARGE_2] = { "  2 threads, 3 of the levels in common", 2, OPS / 2, PLAIN, run_charge },
+	[CHARGE_2] = { "  2 threads, 3 of the levels in common", 2, OPS / 10, PLAIN, run_charge },
 	[PAIR] = { "  and uncharge", 1, OPS, PLAIN, run_pair },
 	[FORCED] = { "forced charge", 1, OPS, PLAIN, run_forced },
 	[REFUSED] = { "refused by the leaf", 1, OPS, PLAIN, run_refused },
@@ -225,9 +225,9 @@ static const struct bench_case cases[N_CASES] = {
 	[CHARGE_RATE] = { "rate", 1, OPS, RATES, run_charge },
 	[CHANGED_1] = { "3 levels, min and low, propagated if changed", 1, OPS, CHANGED,
 			run_charge },
-	[CHANGED_2] = { "  2 threads", 2, OPS / 2, CHANGED, run_charge },
+	[CHANGED_2] = { "  2 threads", 2, OPS / 10, CHANGED, run_charge },
 	[ALWAYS_1] = { "3 levels, min and low, always propagated", 1, OPS, ALWAYS, run_always },
-	[ALWAYS_2] = { "  2 threads", 2, OPS / 2, ALWAYS, run_always },
+	[ALWAYS_2] = { "  2 threads", 2, OPS / 10, ALWAYS, run_always },
 	[FEW_NODES] = { "2 levels, 1,000 leaves at random", 1, OPS, FEW, run_many },
 	[SPREAD_NODES] = { "  1,000 of 100,000 leaves", 1, OPS, SPREAD, run_many },
 	[MANY_NODES] = { "  all 100,000: more than the caches hold", 1, OPS, MANY, run_many },
@@ -252,11 +252,11 @@ static double figures[N_CASES][MAX_ROUNDS];
 
 /* ---- running ---- */
 
-static uint64_t thread_cpu_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec time;
 
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	(void)clock_gettime(clock, &time);
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
@@ -293,10 +293,12 @@ static void *lane_main(void *arg)
 	}
 	/* A short run first: pages and caches. */
 	bench->run(lane, tree, lane->ops / 16);
-	uint64_t start = thread_cpu_ns();
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
+	lane->start_ns = clock_ns(CLOCK_MONOTONIC);
 	bench->run(lane, tree, lane->ops);
-	lane->cpu_ns = thread_cpu_ns() - start;
+	lane->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+	lane->end_ns = clock_ns(CLOCK_MONOTONIC);
 	return NULL;
 }
 
@@ -326,8 +328,18 @@ static int64_t usage_of_leaves(const struct tree *tree)
 	return sum;
 }
 
-/* False: something was lost. */
-static bool run_case(const struct bench_case *bench, double *ret_ns)
+/* The part of its time that the thread had a processor while the other ran too. */
+static double share_of(const struct lane *lane, const struct lane *other)
+{
+	uint64_t from = lane->start_ns > other->start_ns ? lane->start_ns : other->start_ns;
+	uint64_t to = lane->end_ns < other->end_ns ? lane->end_ns : other->end_ns;
+	double length = (double)(lane->end_ns - lane->start_ns);
+
+	return from < to ? (double)lane->cpu_ns / length * ((double)(to - from) / length) : 0;
+}
+
+/* False: something was lost. *ret_share: the lesser share_of of the two threads; 1 for one. */
+static bool try_case(const struct bench_case *bench, double *ret_ns, double *ret_share)
 {
 	struct lane lanes[MAX_THREADS];
 	pthread_t threads[MAX_THREADS];
@@ -345,6 +357,12 @@ static bool run_case(const struct bench_case *bench, double *ret_ns)
 		cpu_ns += lanes[i].cpu_ns;
 		held += lanes[i].held;
 	}
+	*ret_share = 1;
+	if (bench->threads == 2) {
+		double a = share_of(&lanes[0], &lanes[1]), b = share_of(&lanes[1], &lanes[0]);
+
+		*ret_share = a < b ? a : b;
+	}
 	*ret_ns = (double)cpu_ns / (double)(bench->ops * bench->threads);
 	if (tree == NULL) {
 		return true;
@@ -358,6 +376,24 @@ static bool run_case(const struct bench_case *bench, double *ret_ns)
 		return false;
 	}
 	return true;
+}
+
+/* Two threads that take turns on one processor do not meet: again, until they had one each or it is enough. The best counts. */
+static bool run_case(const struct bench_case *bench, double *ret_ns)
+{
+	double best = -1;
+	bool kept = true;
+
+	for (unsigned i = 0; i < (bench->threads > 1 ? MAX_TRIES : 1) && best < 0.9; i++) {
+		double ns, share;
+
+		kept = try_case(bench, &ns, &share) && kept;
+		if (share > best) {
+			best = share;
+			*ret_ns = ns;
+		}
+	}
+	return kept;
 }
 
 static int by_size(const void *a, const void *b)

@@ -355,6 +355,7 @@ static void end_session(struct ration *client, int64_t deadline)
 	};
 
 	if (client->holds && client->link.lifetime_ms > 0 && link_is_up(&client->link)) {
+		stream_close(&client->link.stream);
 		(void)call_hello(client->call, &hello, deadline);
 	}
 }

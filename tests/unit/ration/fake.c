@@ -19,6 +19,11 @@ const struct limits FAKE_LIMITS = {
 	.max_lifetime_ms = 86400000,
 	.max_output = 4194304,
 	.idle_frame_ms = 10000,
+	.max_charge_items = MESSAGE_MAX_CHARGE_ITEMS,
+	.max_operations_kept = MESSAGE_MAX_OPERATIONS_KEPT,
+	.max_leases = MESSAGE_MAX_LEASES,
+	.max_wait_ms = MESSAGE_MAX_WAIT_MS,
+	.max_waits = MESSAGE_MAX_WAITS,
 };
 
 void fake_listen(struct fake *fake, const char *dir)
@@ -161,6 +166,10 @@ void fake_welcome(struct fake_peer *peer, bool resumed, uint64_t last_batch,
 
 	fake_take(peer, REQUEST_HELLO, &request);
 	reply.id = request.id;
+	reply.welcome.last_operation = peer->last_operation;
+	if (!resumed && request.hello.next_operation > 0) {
+		reply.welcome.last_operation = request.hello.next_operation - 1;
+	}
 	if (ret_hello != NULL) {
 		*ret_hello = request.hello;
 	}

@@ -25,6 +25,7 @@ struct fake_peer {
 	size_t at, end, size;
 	struct arena arena; /* of the request taken last */
 	struct arena out;
+	uint64_t last_operation; /* for the Welcome of a session that is resumed */
 };
 
 /* Listen on a socket in `dir`, anew after fake_close too. */

@@ -22,7 +22,7 @@
 #define N_NODES 9u /* 0: root; 1, 2: under it; 3..5 under 1; 6..8 under 2 */
 #define N_LEAVES 6u
 #define FIRST_LEAF 3u
-#define RUN_MS 1200
+#define RUN_MS 800
 #define MAX_ITEMS 4u
 
 static const struct window none = { .kind = WINDOW_NONE };

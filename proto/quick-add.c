@@ -73,27 +73,38 @@ static int64_t unzigzag(uint64_t value)
 	return (int64_t)(value >> 1 ^ -(value & 1));
 }
 
-/* Into deltas[], likewise. Mostly they are small, so eight at a time. */
+/* Eight of one byte each, if that is what comes next. */
+static inline bool read_eight(struct span span, int64_t *deltas)
+{
+	uint64_t bytes;
+
+	if (span.end - span.at < 8) {
+		return false;
+	}
+	memcpy(&bytes, span.at, sizeof(bytes));
+	if ((bytes & CONTINUED) != 0) {
+		return false;
+	}
+	for (int i = 0; i < 8; i++) {
+		deltas[i] = unzigzag(span.at[i]);
+	}
+	return true;
+}
+
+/* Into deltas[], likewise. Mostly they are small. */
 static bool read_deltas(struct span span, int64_t *deltas)
 {
 	while (span.at < span.end) {
 		uint64_t value;
 
-		if (span.end - span.at >= 8) {
-			memcpy(&value, span.at, sizeof(value));
-			if ((value & CONTINUED) == 0) {
-				for (int i = 0; i < 8; i++) {
-					deltas[i] = unzigzag(span.at[i]);
-				}
-				deltas += 8;
-				span.at += 8;
-				continue;
-			}
-		}
-		if (!span_varint(&span, UINT64_MAX, &value)) {
+		if (read_eight(span, deltas)) {
+			deltas += 8;
+			span.at += 8;
+		} else if (span_varint(&span, UINT64_MAX, &value)) {
+			*deltas++ = unzigzag(value);
+		} else {
 			return false;
 		}
-		*deltas++ = unzigzag(value);
 	}
 	return true;
 }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -236,7 +235,7 @@ int64_t server_memory(const struct server *server)
 {
 	char path[64];
 	char line[128];
-	int64_t kib = 0;
+	long long kib = 0;
 	FILE *file;
 
 	/* The exact sum over all mappings; other files lag behind. */
@@ -244,7 +243,7 @@ int64_t server_memory(const struct server *server)
 	file = fopen(path, "re");
 	report_require(file != NULL, "%s: %s", path, strerror(errno));
 	while (kib == 0 && fgets(line, sizeof(line), file) != NULL) {
-		(void)sscanf(line, "Rss: %" SCNd64 " kB", &kib);
+		kib = strncmp(line, "Rss:", 4) == 0 ? strtoll(line + 4, NULL, 10) : 0;
 	}
 	(void)fclose(file);
 	report_require(kib > 0, "%s says nothing of Rss", path);

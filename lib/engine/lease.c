@@ -183,6 +183,7 @@ static int give_through_gate(struct giving *giving, const char *path, size_t len
 static int give(struct giving *giving, const char *path, size_t len, const struct quota_time *time)
 {
 	struct engine *engine = giving->engine;
+	bool again = false;
 	int r;
 
 	if (path_check(path, len, NULL) != PATH_OK) {
@@ -193,23 +194,21 @@ static int give(struct giving *giving, const char *path, size_t len, const struc
 	}
 	planes_set_time(&engine->planes, time);
 	worker_pause(giving->worker);
-	while ((r = give_through_gate(giving, path, len)) == ENGINE_E_GONE) {
-		/* Who removes it holds the lock until nobody finds it. */
+	r = give_through_gate(giving, path, len);
+	while (r == ENGINE_E_GONE || (r == ENGINE_E_UNDERFLOW && giving->or_ancestor && !again)) {
+		/*
+		 * Who removes it holds the lock until nobody finds it any more, and until what was leased there is its parent's.
+		 */
 		registry_lock(engine->registry);
 		registry_unlock(engine->registry);
+		again = r == ENGINE_E_UNDERFLOW;
+		r = give_through_gate(giving, path, len);
 	}
 	worker_resume(giving->worker);
 	if (giving->turn) {
 		strict_turn(giving->worker, giving->ref);
 	}
 	return r;
-}
-
-static void add_totals(struct giving *giving)
-{
-	fold_begin(&giving->worker->fold);
-	giving->turn = charge_add(giving->engine, giving->ref.id, giving->growth);
-	fold_end(&giving->worker->fold);
 }
 
 /* Takes n off the own value if it has as much; of several who try, those whom it has enough for. */
@@ -262,14 +261,56 @@ int engine_uncharge(struct engine_worker *worker, const char *path, size_t len, 
 	return give(&giving, path, len, &time);
 }
 
+/* Leased units by where they are kept: at the counter, or at ancestors if it was removed since. */
+struct parts {
+	size_t n;
+	uint32_t ids[PATH_MAX_SEGMENTS];
+	int64_t units[PATH_MAX_SEGMENTS];
+};
+
+static void put_back(const struct engine *engine, const struct parts *parts)
+{
+	for (size_t i = 0; i < parts->n; i++) {
+		plane_lease(&engine->planes, &engine->tree, parts->ids[i], parts->units[i]);
+	}
+}
+
+/* All that is given, or false. */
+static bool take_units(const struct giving *giving, struct parts *parts)
+{
+	const struct engine *engine = giving->engine;
+	int64_t left = giving->n;
+
+	parts->n = 0;
+	for (uint32_t id = giving->ref.id; left > 0 && id != TREE_NONE;
+	     id = tree_parent(&engine->tree, id)) {
+		int64_t units = plane_lease_take(&engine->planes, &engine->tree, id, left);
+
+		if (units > 0) {
+			parts->ids[parts->n] = id;
+			parts->units[parts->n++] = units;
+			left -= units;
+		}
+	}
+	if (left > 0) {
+		put_back(engine, parts);
+	}
+	return left == 0;
+}
+
 static int spend(struct giving *giving)
 {
 	struct engine *engine = giving->engine;
+	struct parts parts;
 
-	if (!plane_lease_end(&engine->planes, &engine->tree, giving->ref.id, giving->n)) {
+	if (!take_units(giving, &parts)) {
 		return ENGINE_E_UNDERFLOW;
 	}
-	add_totals(giving);
+	fold_begin(&giving->worker->fold);
+	for (size_t i = 0; i < parts.n; i++) {
+		giving->turn |= charge_add(engine, parts.ids[i], parts.units[i]);
+	}
+	fold_end(&giving->worker->fold);
 	return 0;
 }
 
@@ -291,11 +332,14 @@ int engine_lease_spend(struct engine_worker *worker, const char *path, size_t le
 static int return_units(struct giving *giving)
 {
 	struct engine *engine = giving->engine;
+	struct parts parts;
 
-	if (!plane_lease_end(&engine->planes, &engine->tree, giving->ref.id, giving->n)) {
+	if (!take_units(giving, &parts)) {
 		return ENGINE_E_UNDERFLOW;
 	}
-	plane_force(&engine->planes, &engine->tree, giving->ref.id, -giving->n);
+	for (size_t i = 0; i < parts.n; i++) {
+		plane_force(&engine->planes, &engine->tree, parts.ids[i], -parts.units[i]);
+	}
 	return 0;
 }
 

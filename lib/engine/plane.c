@@ -171,10 +171,10 @@ void plane_force(const struct planes *planes, const struct tree *tree, uint32_t 
 
 /* ---- leases ---- */
 
-static _Atomic(int64_t) *leased_word(const struct planes *planes, uint32_t id)
+static struct leased *leased_of(const struct planes *planes, uint32_t id)
 {
 	/* Acquire: pairs with the exchange in lease_chunk. */
-	_Atomic(int64_t) *chunk =
+	struct leased *chunk =
 		atomic_load_explicit(&planes->leased[id >> TREE_CHUNK_BITS], memory_order_acquire);
 
 	return chunk ? &chunk[id & (TREE_CHUNK - 1)] : NULL;
@@ -182,20 +182,20 @@ static _Atomic(int64_t) *leased_word(const struct planes *planes, uint32_t id)
 
 static int lease_chunk(struct planes *planes, uint32_t id)
 {
-	_Atomic(int64_t) *chunk, *none = NULL;
+	struct leased *chunk, *none = NULL;
 
-	if (leased_word(planes, id)) {
+	if (leased_of(planes, id)) {
 		return 0;
 	}
 	chunk = calloc(TREE_CHUNK, sizeof(*chunk));
 	if (!chunk) {
 		return -ENOMEM;
 	}
-	/* Release: pairs with leased_word. */
+	/* Release: pairs with leased_of. */
 	if (!atomic_compare_exchange_strong_explicit(&planes->leased[id >> TREE_CHUNK_BITS], &none,
 						     chunk, memory_order_acq_rel,
 						     memory_order_relaxed)) {
-		free((void *)chunk);
+		free(chunk);
 	}
 	return 0;
 }
@@ -211,46 +211,60 @@ int plane_lease_reserve(struct planes *planes, const struct tree *tree, uint32_t
 }
 
 /* Relaxed, all of them: nothing but sums; who needs them exact keeps leases out by the gate. */
-void plane_lease(struct planes *planes, const struct tree *tree, uint32_t id, int64_t n)
+static void lease_all(const struct planes *planes, const struct tree *tree, uint32_t id, int64_t n)
 {
 	for (; id != TREE_NONE; id = tree_parent(tree, id)) {
-		atomic_fetch_add_explicit(leased_word(planes, id), n, memory_order_relaxed);
+		atomic_fetch_add_explicit(&leased_of(planes, id)->all, n, memory_order_relaxed);
 		RATION_HOOK();
 	}
 }
 
-bool plane_lease_end(struct planes *planes, const struct tree *tree, uint32_t id, int64_t n)
+void plane_lease(const struct planes *planes, const struct tree *tree, uint32_t id, int64_t n)
 {
-	_Atomic(int64_t) *word = leased_word(planes, id);
-	int64_t leased = word ? atomic_load_explicit(word, memory_order_relaxed) : 0;
+	lease_all(planes, tree, id, n);
+	atomic_fetch_add_explicit(&leased_of(planes, id)->own, n, memory_order_relaxed);
+}
+
+int64_t plane_lease_take(const struct planes *planes, const struct tree *tree, uint32_t id,
+			 int64_t n)
+{
+	struct leased *leased = leased_of(planes, id);
+	int64_t own = leased ? atomic_load_explicit(&leased->own, memory_order_relaxed) : 0;
+	int64_t part;
 
 	do {
-		if (leased < n) {
-			return false;
+		part = own < n ? own : n;
+		if (part <= 0) {
+			return 0;
 		}
 		RATION_HOOK();
 	} while (!atomic_compare_exchange_weak_explicit(
-		word, &leased, leased - n, memory_order_relaxed, memory_order_relaxed));
-	id = tree_parent(tree, id);
-	if (id != TREE_NONE) {
-		plane_lease(planes, tree, id, -n);
-	}
-	return true;
+		&leased->own, &own, own - part, memory_order_relaxed, memory_order_relaxed));
+	lease_all(planes, tree, id, -part);
+	return part;
 }
 
 int64_t plane_leased(const struct planes *planes, uint32_t id)
 {
-	_Atomic(int64_t) *word = leased_word(planes, id);
+	const struct leased *leased = leased_of(planes, id);
 
-	return word ? atomic_load_explicit(word, memory_order_relaxed) : 0;
+	return leased ? atomic_load_explicit(&leased->all, memory_order_relaxed) : 0;
 }
 
-void plane_lease_forget(struct planes *planes, uint32_t id)
+void plane_lease_move(const struct planes *planes, const struct tree *tree, uint32_t id)
 {
-	_Atomic(int64_t) *word = leased_word(planes, id);
+	struct leased *leased = leased_of(planes, id);
+	uint32_t parent = tree_parent(tree, id);
+	int64_t own;
 
-	if (word) {
-		atomic_store_explicit(word, 0, memory_order_relaxed);
+	if (!leased) {
+		return;
+	}
+	own = atomic_exchange_explicit(&leased->own, 0, memory_order_relaxed);
+	atomic_store_explicit(&leased->all, 0, memory_order_relaxed);
+	if (own != 0 && parent != TREE_NONE) {
+		atomic_fetch_add_explicit(&leased_of(planes, parent)->own, own,
+					  memory_order_relaxed);
 	}
 }
 
@@ -473,5 +487,5 @@ void planes_bury(struct planes *planes, struct tree *tree, struct rules *rules,
 	if (any) {
 		rules_tidy(rules, name->path, name->len);
 	}
-	plane_lease_forget(planes, name->id);
+	plane_lease_move(planes, tree, name->id);
 }

@@ -14,8 +14,9 @@
  * And when rules change, while the gate is closed (gate.h). Both under the registry's lock; what is taken out is freed after a grace period.
  * So a list, and what it holds, is good in the read section in which it was found (and past the open gate), or under the lock.
  *
- * Leased units (charged, not spent) are kept for each counter and its ancestors in a table of the same kind: a node that begins
- * later starts from the total and these.
+ * Leased units (charged, not spent) are kept in a table of the same kind, for each counter those leased there and those there and
+ * below: a node that begins later starts from the total and these. When a counter is removed its leased units, like its own value, are
+ * its parent's from then on.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,9 +42,13 @@ struct limit {
 };
 static_assert(sizeof(struct limit) == 256, "100,000 of these are kept");
 
+struct leased {
+	_Atomic(int64_t) own, all;
+};
+
 struct planes {
 	_Atomic(_Atomic(struct limit *) *) *lists; /* by id / TREE_CHUNK */
-	_Atomic(_Atomic(int64_t) *) *leased;
+	_Atomic(struct leased *) *leased;
 	uint32_t max_ids;
 
 	/* The latest time told: the monotonic clock, and what the wall clock is ahead of it. */
@@ -116,13 +121,14 @@ size_t plane_nearest(const struct planes *planes, const struct tree *tree, uint3
 /* Makes sure there is a place for the counter and its ancestors. Any thread. -ENOMEM. */
 int plane_lease_reserve(struct planes *planes, const struct tree *tree, uint32_t id);
 /* n more are leased at the counter. It was reserved. */
-void plane_lease(struct planes *planes, const struct tree *tree, uint32_t id, int64_t n);
-/* n fewer. False: not that many are, nothing changed. */
-bool plane_lease_end(struct planes *planes, const struct tree *tree, uint32_t id, int64_t n);
+void plane_lease(const struct planes *planes, const struct tree *tree, uint32_t id, int64_t n);
+/* Up to n fewer, as many as are leased at this very counter: how many. */
+int64_t plane_lease_take(const struct planes *planes, const struct tree *tree, uint32_t id,
+			 int64_t n);
 /* At the counter and below. */
 int64_t plane_leased(const struct planes *planes, uint32_t id);
-/* The id's counter is gone; its ancestors keep what it had. */
-void plane_lease_forget(struct planes *planes, uint32_t id);
+/* The counter, a leaf, is gone: what was leased there is its parent's. */
+void plane_lease_move(const struct planes *planes, const struct tree *tree, uint32_t id);
 
 /* ---- changes, under the registry's lock ---- */
 

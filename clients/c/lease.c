@@ -337,12 +337,16 @@ static void report_opened(struct ration_lease *lease)
 	}
 }
 
-/* Let tries call for more. */
-static void arm(struct ration_lease *lease)
+/*
+ * Let tries call for more; true: more is needed already, and the daemon has not just refused it. (After a refusal it takes another try.)
+ */
+static bool arm(struct ration_lease *lease)
 {
-	if (atomic_load_explicit(&lease->stock.low, memory_order_relaxed) == INT64_MIN) {
-		atomic_store_explicit(&lease->stock.low, lease->low_water, memory_order_relaxed);
+	if (atomic_load_explicit(&lease->stock.low, memory_order_relaxed) != INT64_MIN) {
+		return false;
 	}
+	atomic_store_explicit(&lease->stock.low, lease->low_water, memory_order_relaxed);
+	return lease->backoff == 0 && stock_units(&lease->stock) < lease->low_water;
 }
 
 static void check_time(struct ration_lease *lease, int64_t now)
@@ -371,10 +375,8 @@ static void step_open(struct ration_lease *lease, int64_t now)
 		if (now >= lease->retry_at) {
 			begin(lease);
 		}
-	} else if (now >= lease->renew_at || (called && now >= lease->retry_at)) {
+	} else if (now >= lease->renew_at || (now >= lease->retry_at && (called || arm(lease)))) {
 		renew(lease);
-	} else if (!called && now >= lease->retry_at) {
-		arm(lease);
 	}
 }
 

@@ -12,6 +12,32 @@ static void count_loss(void *ctx, const struct ration_loss *loss)
 	*(int64_t *)ctx += loss->amount;
 }
 
+/* Nothing is granted without a daemon, but by who asks for that. */
+static int try_quotas(struct ration *client)
+{
+	struct ration_charge_options options = RATION_CHARGE_OPTIONS_INIT;
+	struct ration_charge_item item = { "jobs/acme", 1 };
+	struct ration_lease_info info = RATION_LEASE_INFO_INIT;
+	struct ration_limits limits = RATION_LIMITS_INIT;
+	struct ration_charge_result *result = NULL;
+	struct ration_lease *lease = ration_lease_open(client, "jobs/acme", 10, 1000, NULL);
+	int bad = 0;
+
+	if (lease == NULL) {
+		return 1;
+	}
+	options.dry_run = true;
+	bad += ration_charge(client, &item, 1, NULL, 100, &result) != -ENOTCONN || result != NULL;
+	bad += ration_charge(client, &item, 1, &options, 100, &result) != -ENOTCONN;
+	bad += ration_quota_set(client, "jobs", &limits, 100, NULL, NULL) != -ENOTCONN;
+	bad += ration_try(lease, 1, RATION_CLOSED) || !ration_try(lease, 1, RATION_OPEN);
+	ration_lease_get(lease, &info);
+	bad += info.opened != 1;
+	bad += ration_lease_close(lease, 0, NULL) != 0;
+	ration_charge_result_free(result);
+	return bad;
+}
+
 int main(void)
 {
 	struct ration_options options = RATION_OPTIONS_INIT;
@@ -36,6 +62,9 @@ int main(void)
 	if (ration_metric_set(client, "requests", &metric, 100) != -ENOTCONN ||
 	    strlen(ration_error()) == 0) {
 		return 3;
+	}
+	if (try_quotas(client) != 0) {
+		return 5;
 	}
 	if (ration_close(client, 0, &undelivered) != -ETIMEDOUT || undelivered != 3 || lost != 3) {
 		return 4;

@@ -19,7 +19,10 @@ enum section {
 	SECTION_BAD, /* reported; its keys are passed over */
 	SECTION_DAEMON,
 	SECTION_METRIC,
+	SECTION_QUOTA,
 };
+
+#define MAX_SECTION_LINE 1024u /* a path may be longer than inih takes a line to be */
 
 struct lines {
 	struct config_load *load;
@@ -27,7 +30,7 @@ struct lines {
 	const char *at, *end;
 	unsigned number; /* of the line handed out last */
 	enum section section;
-	size_t metric;	    /* SECTION_METRIC: index, since the array can move */
+	size_t index;	    /* SECTION_METRIC, SECTION_QUOTA: since the array can move */
 	unsigned daemon_in; /* the source in which [daemon] was begun last */
 	char where[CONFIG_MAX_ERROR_TEXT / 2];
 };
@@ -60,8 +63,21 @@ static void begin_metric(struct lines *lines, const char *name)
 	}
 	metric->section_in = lines->load->source;
 	lines->section = SECTION_METRIC;
-	lines->metric = (size_t)(metric - lines->load->metrics);
+	lines->index = (size_t)(metric - lines->load->metrics);
 }
+
+static void begin_quota(struct lines *lines, const char *pattern)
+{
+	const struct config_draft_quota *quota =
+		config_load_quota(lines->load, where(lines), pattern);
+
+	if (quota != NULL) {
+		lines->section = SECTION_QUOTA;
+		lines->index = (size_t)(quota - lines->load->quotas);
+	}
+}
+
+#define EXPECTED_SECTIONS "[daemon], [metric NAME] or [quota PATH]"
 
 /* `text` is a section's line without blanks around it: "[...". It is changed. */
 static void begin_section(struct lines *lines, char *text)
@@ -72,7 +88,7 @@ static void begin_section(struct lines *lines, char *text)
 	lines->section = SECTION_BAD;
 	if (close == NULL) {
 		config_load_error(lines->load, where(lines),
-				  "'%s' has no ']'; expected [daemon] or [metric NAME]", text);
+				  "'%s' has no ']'; expected " EXPECTED_SECTIONS, text);
 		return;
 	}
 	*close = '\0';
@@ -96,9 +112,13 @@ static void begin_section(struct lines *lines, char *text)
 		name += 7;
 		name += strspn(name, " \t");
 		begin_metric(lines, name);
+	} else if (strncmp(name, "quota ", 6) == 0) {
+		name += 6;
+		name += strspn(name, " \t");
+		begin_quota(lines, name);
 	} else {
 		config_load_error(lines->load, where(lines),
-				  "unknown section [%s]; expected [daemon] or [metric NAME]", name);
+				  "unknown section [%s]; expected " EXPECTED_SECTIONS, name);
 	}
 }
 
@@ -110,9 +130,6 @@ static bool check_line(struct lines *lines, char *text)
 	case '#':
 	case ';':
 		return false;
-	case '[':
-		begin_section(lines, text);
-		return false;
 	default:
 		break;
 	}
@@ -123,6 +140,15 @@ static bool check_line(struct lines *lines, char *text)
 		return false;
 	}
 	return true;
+}
+
+static void read_section(struct lines *lines, const char *start, size_t len)
+{
+	char text[MAX_SECTION_LINE];
+
+	memcpy(text, start, len);
+	text[len] = '\0';
+	begin_section(lines, text);
 }
 
 /* inih's reader, instead of fgets. An empty line is handed on in place of what was dealt with here. */
@@ -154,6 +180,8 @@ static char *read_line(char *line, int size, void *stream)
 	if (len > 0 && memchr(start, '\0', len) != NULL) {
 		config_load_error(lines->load, where(lines),
 				  "the line holds a zero byte; expected text");
+	} else if (len > 0 && start[0] == '[' && len < MAX_SECTION_LINE) {
+		read_section(lines, start, len);
 	} else if (len + 2 > (size_t)size) {
 		if (start[0] != '#' && start[0] != ';') {
 			config_load_error(lines->load, where(lines),
@@ -170,9 +198,26 @@ static char *read_line(char *line, int size, void *stream)
 	return line;
 }
 
+static struct config_target metric_target(struct config_draft_metric *draft)
+{
+	return (struct config_target){ .section = CONFIG_METRIC,
+				       .object = &draft->metric,
+				       .set_in = draft->set_in };
+}
+
+static struct config_target quota_target(struct config_draft_quota *draft)
+{
+	return (struct config_target){ .section = CONFIG_QUOTA,
+				       .object = &draft->quota,
+				       .set_in = draft->set_in,
+				       .bad = &draft->bad };
+}
+
 static int take_setting(void *user, const char *section, const char *name, const char *value)
 {
 	struct lines *lines = user;
+	struct config_load *load = lines->load;
+	struct config_target target;
 
 	(void)section;
 	switch (lines->section) {
@@ -184,11 +229,16 @@ static int take_setting(void *user, const char *section, const char *name, const
 	case SECTION_BAD:
 		break;
 	case SECTION_DAEMON:
-		config_load_set(lines->load, where(lines), NULL, name, value);
+		target = config_load_daemon(load);
+		config_load_set(load, where(lines), &target, name, value);
 		break;
 	case SECTION_METRIC:
-		config_load_set(lines->load, where(lines), &lines->load->metrics[lines->metric],
-				name, value);
+		target = metric_target(&load->metrics[lines->index]);
+		config_load_set(load, where(lines), &target, name, value);
+		break;
+	case SECTION_QUOTA:
+		target = quota_target(&load->quotas[lines->index]);
+		config_load_set(load, where(lines), &target, name, value);
 		break;
 	}
 	return 1;

@@ -2,6 +2,7 @@
 
 #include "lib/base/duration.h"
 #include "lib/engine/engine.h"
+#include "lib/quota/window.h"
 #include "proto/message.h"
 
 #define DAEMON(name_, type_, member)                            \
@@ -10,6 +11,10 @@
 #define METRIC(name_, type_, member)                            \
 	.section = CONFIG_METRIC, .name = name_, .type = type_, \
 	.offset = offsetof(struct config_metric, member)
+
+#define QUOTA(name_, type_, member)                            \
+	.section = CONFIG_QUOTA, .name = name_, .type = type_, \
+	.offset = offsetof(struct config_quota, member)
 
 const struct config_key config_keys[] = {
 	{
@@ -28,7 +33,7 @@ const struct config_key config_keys[] = {
 		.min = 0,
 		.max = 0777,
 		.fixed = true,
-		.help = "Permissions of unix sockets: who may write to one may count.",
+		.help = "Permissions of unix sockets: who may write to one may count, and set quotas.",
 	},
 	{
 		DAEMON("workers", CONFIG_COUNT, workers),
@@ -121,6 +126,48 @@ const struct config_key config_keys[] = {
 		.help = "How much the daemon keeps for a client that does not read. At half of it no more requests are taken from this client.",
 	},
 	{
+		DAEMON("max_held_paths", CONFIG_COUNT, settings.max_held),
+		.fallback = 100000,
+		.min = 1,
+		.max = 10000000,
+		.help = "On how many paths of gauges a session can hold something.",
+	},
+	{
+		DAEMON("max_detached_paths", CONFIG_COUNT, settings.max_detached),
+		.fallback = 100000,
+		.min = 1,
+		.max = 10000000,
+		.help = "On how many paths of gauges detached charges, which no session holds, can hold something.",
+	},
+	{
+		DAEMON("max_leases", CONFIG_COUNT, settings.max_leases),
+		.fallback = MESSAGE_MAX_LEASES,
+		.min = 1,
+		.max = 1000000,
+		.help = "How many leases a session can have.",
+	},
+	{
+		DAEMON("max_leases_total", CONFIG_COUNT, max_leases_total),
+		.fallback = 1000000,
+		.min = 1,
+		.max = 1 << 26,
+		.help = "How many leases all sessions together can have.",
+	},
+	{
+		DAEMON("max_waiting", CONFIG_COUNT, max_waiting),
+		.fallback = 100000,
+		.min = 1,
+		.max = 10000000,
+		.help = "How many charges can wait for room at a time.",
+	},
+	{
+		DAEMON("max_waiting_bytes", CONFIG_BYTES, max_waiting_bytes),
+		.fallback = 64 << 20,
+		.min = 1 << 20,
+		.max = INT64_C(1) << 36,
+		.help = "How much memory they can take together.",
+	},
+	{
 		DAEMON("hello_timeout", CONFIG_DURATION, settings.hello_timeout_ns),
 		.fallback = 10 * DURATION_S,
 		.min = 10 * DURATION_MS,
@@ -171,6 +218,59 @@ const struct config_key config_keys[] = {
 		.max = 3660 * DURATION_D,
 		.zero = "never",
 		.help = "A counter without children that has not grown for so long is removed; its value stays in its parent.",
+	},
+	{
+		QUOTA("max", CONFIG_LIMIT, max),
+		.fallback = QUOTA_NONE,
+		.min = 0,
+		.max = QUOTA_MAX_LIMIT,
+		.help = "A charge that would pass this is refused. 0 refuses all. What is added is counted in any case.",
+	},
+	{
+		QUOTA("high", CONFIG_LIMIT, high),
+		.fallback = QUOTA_NONE,
+		.min = 0,
+		.max = QUOTA_MAX_LIMIT,
+		.help = "A charge that passes this is granted, and told so.",
+	},
+	{
+		QUOTA("low", CONFIG_LIMIT, low),
+		.min = 0,
+		.max = QUOTA_MAX_LIMIT,
+		.help = "So much is protected against siblings as far as there is room. Without a window only.",
+	},
+	{
+		QUOTA("min", CONFIG_LIMIT, min),
+		.min = 0,
+		.max = QUOTA_MAX_LIMIT,
+		.help = "So much is protected against siblings. Without a window only.",
+	},
+	{
+		QUOTA("per", CONFIG_DURATION, per_ns),
+		.min = WINDOW_MIN_NS,
+		.max = WINDOW_MAX_NS,
+		.zero = "none",
+		.help = "The window: max and high are for each stretch of this length. Stretches follow each other from 1970-01-01 00:00 UTC.",
+	},
+	{
+		QUOTA("calendar", CONFIG_CALENDAR, calendar),
+		.help = "The window: max and high are for each day, week (from Monday) or month, in UTC.",
+	},
+	{
+		QUOTA("rate", CONFIG_RATE, rate),
+		.help = "The window: COUNT/DURATION. Instead of max and high: so many in this time, in the long run.",
+	},
+	{
+		QUOTA("burst", CONFIG_LIMIT, burst),
+		.min = 1,
+		.max = QUOTA_MAX_LIMIT,
+		.zero = "rate",
+		.help = "How many of a rate can come at once. rate: as many as its COUNT.",
+	},
+	{
+		QUOTA("shadow", CONFIG_BOOL, shadow),
+		.max = 1,
+		.help = "Try the limit out: decide and count what would be refused, but refuse nothing.",
 	},
 };
 

@@ -10,6 +10,7 @@
 enum config_section {
 	CONFIG_DAEMON, /* [daemon] */
 	CONFIG_METRIC, /* [metric NAME] */
+	CONFIG_QUOTA,  /* [quota PATTERN] */
 };
 
 enum config_type {
@@ -20,13 +21,16 @@ enum config_type {
 	CONFIG_KIND,	 /* counter, gauge */
 	CONFIG_MODE,	 /* 0660 */
 	CONFIG_LISTEN,	 /* an address; may be given more than once */
+	CONFIG_LIMIT,	 /* as CONFIG_BYTES; or none, which is QUOTA_NONE */
+	CONFIG_CALENDAR, /* none, day, week, month */
+	CONFIG_RATE,	 /* 100/1s: two numbers in a row, the second in nanoseconds */
 };
 
 struct config_key {
 	enum config_section section;
 	const char *name;
 	enum config_type type;
-	size_t offset; /* in struct config or struct config_metric; unused for CONFIG_LISTEN */
+	size_t offset; /* in struct config, config_metric or config_quota; unused for CONFIG_LISTEN */
 	int64_t fallback, min, max;
 	const char *zero; /* the word for 0, which is then allowed beside min .. max; or NULL */
 	bool fixed;	  /* takes effect at restart */
@@ -37,6 +41,16 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;
 
+/* "daemon", "metric", "quota" */
+const char *config_section_name(enum config_section section);
+
+/* Has it bounds to tell of? */
+static inline bool config_type_has_range(enum config_type type)
+{
+	return type == CONFIG_COUNT || type == CONFIG_BYTES || type == CONFIG_DURATION ||
+	       type == CONFIG_MODE || type == CONFIG_LIMIT;
+}
+
 /* NULL if there is none. */
 const struct config_key *config_key_find(enum config_section section, const char *name);
 
@@ -46,14 +60,18 @@ static inline int64_t *config_key_place(const struct config_key *key, void *obje
 }
 
 /*
- * The value of `text`; not for CONFIG_LISTEN. False: error[CONFIG_MAX_ERROR_TEXT] says what is wrong and what would be right, to stand
+ * The value of `text`; not for CONFIG_LISTEN. For CONFIG_RATE *ret_value is the first of two. False: error[CONFIG_MAX_ERROR_TEXT] says what is wrong and what would be right, to stand
  * after "KEY = VALUE: ".
  */
 bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value,
 			char *error);
 
-/* As config_value_parse reads it; writes to text[CONFIG_MAX_VALUE_TEXT] and returns it. */
+/*
+ * As config_value_parse reads it; writes to text[CONFIG_MAX_VALUE_TEXT] and returns it. Not for CONFIG_RATE, for which
+ * config_rate_format has both numbers.
+ */
 const char *config_value_format(const struct config_key *key, int64_t value, char *text);
+const char *config_rate_format(const int64_t *rate, char *text);
 
 /* "1 to 64, or auto" into text[CONFIG_MAX_VALUE_TEXT * 3]; what is allowed for this key. */
 const char *config_value_range(const struct config_key *key, char *text);

@@ -34,6 +34,17 @@ static void print_listen(FILE *file, const struct config *config)
 	}
 }
 
+static void print_rate(FILE *file, const struct config_key *key, const int64_t *rate)
+{
+	char text[CONFIG_MAX_VALUE_TEXT];
+
+	if (rate[0] == 0) {
+		(void)fprintf(file, "#%s = 100/1s\n", key->name);
+	} else {
+		(void)fprintf(file, "%s = %s\n", key->name, config_rate_format(rate, text));
+	}
+}
+
 /* A default is a comment, so that the file keeps to defaults of later versions. */
 static void print_keys(FILE *file, enum config_section section, const struct config *config,
 		       void *object, bool help)
@@ -54,7 +65,11 @@ static void print_keys(FILE *file, enum config_section section, const struct con
 			print_listen(file, config);
 			continue;
 		}
-		if (help && key->type != CONFIG_BOOL && key->type != CONFIG_KIND) {
+		if (key->type == CONFIG_RATE) {
+			print_rate(file, key, config_key_place(key, object));
+			continue;
+		}
+		if (help && config_type_has_range(key->type)) {
 			(void)fprintf(file, "# %s%s\n", config_value_range(key, range),
 				      key->fixed ? "; takes effect at restart" : "");
 		}
@@ -67,6 +82,7 @@ static void print_keys(FILE *file, enum config_section section, const struct con
 int config_print(const struct config *config, FILE *file)
 {
 	struct config_metric example = { .name = "NAME" };
+	struct config_quota quota = { .max = QUOTA_NONE, .high = QUOTA_NONE };
 
 	(void)fprintf(
 		file,
@@ -79,6 +95,15 @@ int config_print(const struct config *config, FILE *file)
 	for (size_t i = 0; i < config->n_metrics; i++) {
 		(void)fprintf(file, "\n[metric %s]\n", config->metrics[i].name);
 		print_keys(file, CONFIG_METRIC, config, &config->metrics[i], /* help= */ false);
+	}
+	(void)fprintf(
+		file,
+		"\n# What a path may use, or every path that fits a template: * stands for one segment, ** at the end for one or\n"
+		"# more. A path may have several of these, each with another window: per, calendar, rate or none.\n#[quota PATH]\n");
+	print_keys(file, CONFIG_QUOTA, config, &quota, /* help= */ true);
+	for (size_t i = 0; i < config->n_quotas; i++) {
+		(void)fprintf(file, "\n[quota %s]\n", config->quotas[i].pattern);
+		print_keys(file, CONFIG_QUOTA, config, &config->quotas[i], /* help= */ false);
 	}
 	return fflush(file) == 0 && !ferror(file) ? 0 : -EIO;
 }

@@ -3,6 +3,7 @@
 #include "lib/base/duration.h"
 #include "lib/base/number.h"
 #include "lib/engine/engine.h"
+#include "lib/quota/limits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +14,26 @@ static const struct {
 	int64_t factor;
 } suffixes[] = {
 	/* Of those that divide a value, the first is used to print it. */
-	{ "Gi", INT64_C(1) << 30 }, { "Mi", 1 << 20 }, { "Ki", 1 << 10 },
-	{ "G", 1000000000 },	    { "M", 1000000 },  { "k", 1000 },
+	{ "Ti", INT64_C(1) << 40 }, { "Gi", INT64_C(1) << 30 },
+	{ "Mi", 1 << 20 },	    { "Ki", 1 << 10 },
+	{ "T", 1000000000000 },	    { "G", 1000000000 },
+	{ "M", 1000000 },	    { "k", 1000 },
 };
 
 #define N_SUFFIXES (sizeof(suffixes) / sizeof(suffixes[0]))
+
+const char *config_section_name(enum config_section section)
+{
+	switch (section) {
+	case CONFIG_DAEMON:
+		return "daemon";
+	case CONFIG_METRIC:
+		return "metric";
+	case CONFIG_QUOTA:
+		return "quota";
+	}
+	return "";
+}
 
 const struct config_key *config_key_find(enum config_section section, const char *name)
 {
@@ -84,6 +100,51 @@ static bool parse_bool(const char *text, int64_t *ret_value)
 	       parse_word(text, "off", "on", ret_value);
 }
 
+static const char *const calendar_words[] = { "none", "day", "week", "month" };
+
+static bool parse_calendar(const char *text, int64_t *ret_value)
+{
+	for (size_t i = 0; i < sizeof(calendar_words) / sizeof(calendar_words[0]); i++) {
+		if (strcmp(text, calendar_words[i]) == 0) {
+			*ret_value = (int64_t)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_limit(const char *text, int64_t *ret_value)
+{
+	if (strcmp(text, "none") == 0) {
+		*ret_value = QUOTA_NONE;
+		return true;
+	}
+	/* The number that stands for none can't be written. */
+	return parse_count(text, ret_value) && *ret_value != QUOTA_NONE;
+}
+
+/* "100/1s" */
+static bool parse_rate(const char *text, int64_t *ret_values)
+{
+	const char *slash = strchr(text, '/');
+	char count[CONFIG_MAX_VALUE_TEXT];
+	int64_t rate, per_ns;
+
+	if (slash == NULL || (size_t)(slash - text) >= sizeof(count)) {
+		return false;
+	}
+	memcpy(count, text, (size_t)(slash - text));
+	count[slash - text] = '\0';
+	if (!parse_count(count, &rate) || rate < 1 ||
+	    duration_parse(slash + 1, strlen(slash + 1), &per_ns) != DURATION_OK || per_ns < 1 ||
+	    per_ns > WINDOW_MAX_NS) {
+		return false;
+	}
+	ret_values[0] = rate;
+	ret_values[1] = per_ns;
+	return true;
+}
+
 static bool parse_typed(const struct config_key *key, const char *text, int64_t *ret_value)
 {
 	switch (key->type) {
@@ -98,6 +159,12 @@ static bool parse_typed(const struct config_key *key, const char *text, int64_t 
 		return parse_word(text, "counter", "gauge", ret_value);
 	case CONFIG_MODE:
 		return parse_mode(text, ret_value);
+	case CONFIG_LIMIT:
+		return parse_limit(text, ret_value);
+	case CONFIG_CALENDAR:
+		return parse_calendar(text, ret_value);
+	case CONFIG_RATE:
+		return parse_rate(text, ret_value);
 	case CONFIG_LISTEN:
 		break;
 	}
@@ -119,6 +186,12 @@ static const char *type_text(enum config_type type)
 		return "counter or gauge";
 	case CONFIG_MODE:
 		return "an octal mode (such as 0660)";
+	case CONFIG_LIMIT:
+		return "a number (such as 250, 100k or 64Mi) or none";
+	case CONFIG_CALENDAR:
+		return "day, week, month or none";
+	case CONFIG_RATE:
+		return "a rate (a number of at least 1, a slash and a duration of up to 31d, such as 100/1s)";
 	case CONFIG_LISTEN:
 		return "an address";
 	}
@@ -129,24 +202,24 @@ bool config_value_parse(const struct config_key *key, const char *text, int64_t 
 			char *error)
 {
 	char range[CONFIG_MAX_VALUE_TEXT * 3];
-	int64_t value;
+	int64_t value[2];
 
 	if (key->zero != NULL && strcmp(text, key->zero) == 0) {
 		*ret_value = 0;
 		return true;
 	}
-	if (!parse_typed(key, text, &value)) {
+	if (!parse_typed(key, text, value)) {
 		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is not %s%s%s", type_text(key->type),
 			       key->zero != NULL ? " or " : "", key->zero != NULL ? key->zero : "");
 		return false;
 	}
-	if (key->type != CONFIG_BOOL && key->type != CONFIG_KIND &&
-	    (value < key->min || value > key->max)) {
+	if (config_type_has_range(key->type) && (value[0] < key->min || value[0] > key->max) &&
+	    !(key->type == CONFIG_LIMIT && value[0] == QUOTA_NONE && key->fallback == QUOTA_NONE)) {
 		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is out of range; allowed is %s",
 			       config_value_range(key, range));
 		return false;
 	}
-	*ret_value = value;
+	memcpy(ret_value, value, (key->type == CONFIG_RATE ? 2 : 1) * sizeof(value[0]));
 	return true;
 }
 
@@ -184,10 +257,28 @@ const char *config_value_format(const struct config_key *key, int64_t value, cha
 	case CONFIG_MODE:
 		(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%04" PRIo64, (uint64_t)value);
 		break;
+	case CONFIG_LIMIT:
+		if (value != QUOTA_NONE) {
+			return format_count(value, text);
+		}
+		(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "none");
+		break;
+	case CONFIG_CALENDAR:
+		return calendar_words[value];
 	case CONFIG_LISTEN:
+	case CONFIG_RATE:
 		text[0] = '\0';
 		break;
 	}
+	return text;
+}
+
+const char *config_rate_format(const int64_t *rate, char *text)
+{
+	char count[CONFIG_MAX_VALUE_TEXT], per[DURATION_MAX_TEXT];
+
+	(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%s/%s", format_count(rate[0], count),
+		       duration_format(rate[1], per));
 	return text;
 }
 

@@ -14,13 +14,19 @@ DEFINE_CLEANUP(struct config *, config_free);
 struct config *config_free(struct config *config)
 {
 	if (config != NULL) {
+		for (size_t i = 0; i < config->n_quotas; i++) {
+			free(config->quotas[i].pattern);
+			free(config->quotas[i].where);
+		}
+		free(config->quotas);
+		free(config->by_pattern);
 		free(config->metrics);
 		free(config);
 	}
 	return NULL;
 }
 
-static void set_fallbacks(enum config_section section, void *object)
+void config_load_fallbacks(enum config_section section, void *object)
 {
 	for (size_t i = 0; i < config_n_keys; i++) {
 		if (config_keys[i].section == section && config_keys[i].type != CONFIG_LISTEN) {
@@ -29,22 +35,40 @@ static void set_fallbacks(enum config_section section, void *object)
 	}
 }
 
-void config_load_error(struct config_load *load, const char *where, const char *format, ...)
+static void __attribute__((format(printf, 4, 0)))
+say(void (*to)(void *ctx, const char *text), void *ctx, const char *where, const char *format,
+    va_list args)
 {
-	char text[CONFIG_MAX_ERROR_TEXT * 2];
+	char text[CONFIG_MAX_ERROR_TEXT * 5];
 	int len = snprintf(text, sizeof(text), "%s: ", where);
-	va_list args;
 
-	load->report->n_errors++;
-	if (load->report->error == NULL) {
+	if (to == NULL) {
 		return;
 	}
 	if (len > 0 && len < (int)sizeof(text)) {
-		va_start(args, format);
 		(void)vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
-		va_end(args);
 	}
-	load->report->error(load->report->ctx, text);
+	to(ctx, text);
+}
+
+void config_load_error(struct config_load *load, const char *where, const char *format, ...)
+{
+	va_list args;
+
+	load->report->n_errors++;
+	va_start(args, format);
+	say(load->report->error, load->report->ctx, where, format, args);
+	va_end(args);
+}
+
+void config_load_warning(struct config_load *load, const char *where, const char *format, ...)
+{
+	va_list args;
+
+	load->report->n_warnings++;
+	va_start(args, format);
+	say(load->report->warning, load->report->ctx, where, format, args);
+	va_end(args);
 }
 
 /* The key of this section that looks most like `name`, for "did you mean"; NULL if none does. */
@@ -75,12 +99,12 @@ static void unknown_key(struct config_load *load, const char *where, enum config
 
 	if (similar != NULL) {
 		config_load_error(load, where, "unknown key '%s' in [%s]; did you mean '%s'?", name,
-				  section == CONFIG_DAEMON ? "daemon" : "metric", similar);
+				  config_section_name(section), similar);
 	} else {
 		config_load_error(
 			load, where,
 			"unknown key '%s' in [%s]; see rationd.conf(5) for those there are", name,
-			section == CONFIG_DAEMON ? "daemon" : "metric");
+			config_section_name(section));
 	}
 }
 
@@ -122,21 +146,26 @@ static void set_listen(struct config_load *load, const char *where, unsigned *se
 	add_listen(load, where, value);
 }
 
-void config_load_set(struct config_load *load, const char *where,
-		     struct config_draft_metric *metric, const char *name, const char *value)
+struct config_target config_load_daemon(struct config_load *load)
 {
-	enum config_section section = metric != NULL ? CONFIG_METRIC : CONFIG_DAEMON;
-	const struct config_key *key = config_key_find(section, name);
-	void *object = metric != NULL ? (void *)&metric->metric : (void *)load->config;
+	return (struct config_target){ .section = CONFIG_DAEMON,
+				       .object = load->config,
+				       .set_in = load->set_in };
+}
+
+static void set_value(struct config_load *load, const char *where,
+		      const struct config_target *target, const char *name, const char *value)
+{
+	const struct config_key *key = config_key_find(target->section, name);
 	char error[CONFIG_MAX_ERROR_TEXT];
 	unsigned *set_in;
-	int64_t parsed;
+	int64_t parsed[2];
 
 	if (key == NULL) {
-		unknown_key(load, where, section, name);
+		unknown_key(load, where, target->section, name);
 		return;
 	}
-	set_in = &(metric != NULL ? metric->set_in : load->set_in)[key - config_keys];
+	set_in = &target->set_in[key - config_keys];
 	if (key->type == CONFIG_LISTEN) {
 		set_listen(load, where, set_in, value);
 		return;
@@ -148,11 +177,23 @@ void config_load_set(struct config_load *load, const char *where,
 		return;
 	}
 	*set_in = load->source;
-	if (!config_value_parse(key, value, &parsed, error)) {
+	if (!config_value_parse(key, value, parsed, error)) {
 		config_load_error(load, where, "%s = %s: %s", name, value, error);
 		return;
 	}
-	*config_key_place(key, object) = parsed;
+	memcpy(config_key_place(key, target->object), parsed,
+	       (key->type == CONFIG_RATE ? 2 : 1) * sizeof(parsed[0]));
+}
+
+void config_load_set(struct config_load *load, const char *where,
+		     const struct config_target *target, const char *name, const char *value)
+{
+	size_t before = load->report->n_errors;
+
+	set_value(load, where, target, name, value);
+	if (target->bad != NULL && load->report->n_errors > before) {
+		*target->bad = true;
+	}
 }
 
 struct config_draft_metric *config_load_metric(struct config_load *load, const char *where,
@@ -188,7 +229,7 @@ struct config_draft_metric *config_load_metric(struct config_load *load, const c
 	load->metrics = grown;
 	grown = &load->metrics[load->n_metrics++];
 	memset(grown, 0, sizeof(*grown));
-	set_fallbacks(CONFIG_METRIC, &grown->metric);
+	config_load_fallbacks(CONFIG_METRIC, &grown->metric);
 	memcpy(grown->metric.name, name, strlen(name) + 1);
 	return grown;
 }
@@ -232,15 +273,28 @@ static void check_together(struct config_load *load)
 	}
 }
 
+static void config_load_deinit(struct config_load *load)
+{
+	for (size_t i = 0; i < load->n_quotas; i++) {
+		free(load->quotas[i].quota.pattern);
+		free(load->quotas[i].quota.where);
+	}
+	free(load->quotas);
+	free(load->metrics);
+	load->quotas = NULL;
+	load->metrics = NULL;
+	load->n_quotas = load->n_metrics = 0;
+}
+
 static int finish(struct config_load *load, struct config **ret_config)
 {
 	int r = load->no_memory ? -ENOMEM : take_metrics(load);
 
 	if (r == 0) {
 		check_together(load);
+		r = config_load_quotas(load);
 	}
-	free(load->metrics);
-	load->metrics = NULL;
+	config_load_deinit(load);
 	if (r != 0) {
 		return r;
 	}
@@ -257,7 +311,7 @@ static struct config *config_new(void)
 	struct config *config = calloc(1, sizeof(*config));
 
 	if (config != NULL) {
-		set_fallbacks(CONFIG_DAEMON, config);
+		config_load_fallbacks(CONFIG_DAEMON, config);
 	}
 	return config;
 }
@@ -297,6 +351,7 @@ int config_load(const struct config_source *source, struct config_report *report
 {
 	_cleanup_(config_freep) struct config *config = config_new();
 	struct config_load load = { .config = config, .report = report };
+	struct config_target target;
 	int r;
 
 	if (config == NULL) {
@@ -304,14 +359,17 @@ int config_load(const struct config_source *source, struct config_report *report
 	}
 	r = load_files(&load, source->file);
 	if (r != 0) {
+		config_load_deinit(&load);
 		return r;
 	}
 	load.source++;
+	target = config_load_daemon(&load);
 	for (size_t i = 0; i < source->n_flags; i++) {
 		char where[64];
 
 		(void)snprintf(where, sizeof(where), "--%s", source->flags[i].name);
-		config_load_set(&load, where, NULL, source->flags[i].name, source->flags[i].value);
+		config_load_set(&load, where, &target, source->flags[i].name,
+				source->flags[i].value);
 	}
 	r = finish(&load, ret_config);
 	config = load.config;

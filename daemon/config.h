@@ -8,9 +8,13 @@
  *
  * Order, later wins: defaults, /etc/rationd/rationd.conf, /etc/rationd/rationd.conf.d/<name>.conf sorted by name, flags.
  * --config FILE stands for another pair, FILE and FILE.d.
+ *
+ * A [quota] is known by its pattern and its window together: one pattern may have several, each with another window. One of a later
+ * file takes the place of the whole of an earlier file's.
  */
 #include "daemon/address.h"
 #include "daemon/settings.h"
+#include "lib/quota/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,12 +32,28 @@ enum config_error {
 	CONFIG_E_INVALID, /* at least one error; each was reported */
 };
 
+struct engine_rule;
+
 struct config_metric {
 	char name[CONFIG_MAX_METRIC_NAME + 1];
 	int64_t kind; /* enum engine_kind */
 	int64_t max_counters;
 	int64_t overflow;
 	int64_t expire_after_ns;
+};
+
+/* A rule, as it is written and as the engine takes it. */
+struct config_quota {
+	char *pattern;
+	char *where;		     /* "FILE:LINE" of its section */
+	int64_t max, high, low, min; /* QUOTA_NONE: no max, no high */
+	int64_t per_ns;		     /* 0: none */
+	int64_t calendar;	     /* 0: none; else 1 + enum window_unit */
+	int64_t rate, rate_per_ns;   /* 0: none; side by side, since one key says both */
+	int64_t burst;		     /* 0: as many as the rate says */
+	int64_t shadow;
+	struct window window; /* the last two follow from the others */
+	struct quota_limits limits;
 };
 
 /* All numbers are int64_t, whatever their range, so that the table needs one kind of place. */
@@ -52,13 +72,20 @@ struct config {
 	struct settings settings;
 	struct config_metric *metrics; /* sorted by name */
 	size_t n_metrics;
+	struct config_quota *quotas; /* in the order of files and lines */
+	size_t n_quotas;
+	const struct config_quota **by_pattern; /* the same, sorted by pattern */
+	int64_t max_waiting;
+	int64_t max_waiting_bytes;
+	int64_t max_leases_total;
 };
 
-/* Where errors go: one clause each, beginning with FILE:LINE where there is one. */
+/* Where errors go, and what is allowed but unwise: one clause each, beginning with FILE:LINE where there is one. Either may be NULL. */
 struct config_report {
 	void (*error)(void *ctx, const char *text);
+	void (*warning)(void *ctx, const char *text);
 	void *ctx;
-	size_t n_errors;
+	size_t n_errors, n_warnings;
 };
 
 struct config_flag {
@@ -90,6 +117,16 @@ int config_print(const struct config *config, FILE *file);
  */
 size_t config_fixed_changes(const struct config *old, const struct config *new,
 			    void (*changed)(void *ctx, const char *key), void *ctx);
+
+/*
+ * The engine's view of all quotas: an array to free, of config->n_quotas rules whose patterns are the config's and whose tag is 1 + the index.
+ * NULL: no memory.
+ */
+struct engine_rule *config_rules(const struct config *config);
+/* "FILE:LINE" of the quota with this tag, and of that with this pattern and window; "" if there is none. */
+const char *config_quota_where(const struct config *config, uint32_t tag);
+const char *config_quota_source(const struct config *config, const char *pattern, size_t len,
+				const struct window *window);
 
 /* NULL if there is none. */
 const struct config_metric *config_metric_find(const struct config *config, const char *name);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct connection *connection_new(int fd, const char *peer, int64_t now_ns)
 		connection->fd = fd;
 		connection->hello_since = now_ns;
 		SIMPLEQ_INIT(&connection->walks);
+		LIST_INIT(&connection->waits);
 		(void)snprintf(connection->peer, sizeof(connection->peer), "%s", peer);
 	}
 	return connection;
@@ -54,9 +56,17 @@ static void release_session(struct connection *connection)
 	struct session *session = connection->session;
 
 	if (session != NULL) {
+		serve_waits_drop(connection);
 		connection->session = NULL;
 		worker_release_session(connection->worker, session);
 	}
+}
+
+bool connection_hung_up(const struct connection *connection)
+{
+	struct pollfd poll_fd = { .fd = connection->fd };
+
+	return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 void connection_leave(struct connection *connection)
@@ -342,7 +352,8 @@ void connection_settle(struct connection *connection)
 		begin_linger(connection);
 	}
 	if (connection->eof && connection_is_active(connection) && !pending &&
-	    connection->n_walks == 0) {
+	    connection->n_walks == 0 &&
+	    (connection->n_waits == 0 || connection_hung_up(connection))) {
 		connection->lost = true;
 	}
 	want(connection, &connection->writable, &connection->writing,

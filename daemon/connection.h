@@ -30,6 +30,7 @@
 #define CONNECTION_LINGER_NS INT64_C(1000000000)
 
 struct session;
+struct wait;
 struct walk_job;
 struct worker;
 
@@ -57,6 +58,8 @@ struct connection {
 	struct session *session; /* NULL: none */
 	SIMPLEQ_HEAD(, walk_job) walks;
 	unsigned n_walks;
+	LIST_HEAD(, wait) waits; /* charges that wait for room */
+	unsigned n_waits;
 	/* Monotonic; when each of these began, 0: it is not so. */
 	int64_t hello_since, frame_since, write_since, linger_since;
 	int64_t timer_at; /* when the timer fires; 0: not set */
@@ -88,6 +91,8 @@ void connection_close(struct connection *connection);
 
 /* NEW or OPEN. */
 bool connection_is_active(const struct connection *connection);
+/* The client has closed, not only shut down its direction. A TCP client that has done both is not told from one that has done the second. */
+bool connection_hung_up(const struct connection *connection);
 /* Write what the socket takes. */
 void connection_flush(struct connection *connection);
 /* Bytes that wait for the socket. */

@@ -4,6 +4,7 @@
 #include "daemon/notify.h"
 #include "daemon/reload.h"
 #include "lib/base/cleanup.h"
+#include "lib/engine/quota.h"
 #include "proto/frame.h"
 
 #include <errno.h>
@@ -22,6 +23,11 @@
 #define DAEMON_EXPIRE_BUDGET 10000u /* counters looked at in a second */
 
 DEFINE_CLEANUP(struct daemon *, daemon_free);
+
+struct quota_time daemon_time(void)
+{
+	return (struct quota_time){ .wall_ns = clock_wall_ns(), .mono_ns = clock_monotonic_ns() };
+}
 
 static void set_state(struct daemon *daemon, enum daemon_state state)
 {
@@ -124,6 +130,9 @@ void daemon_set_limits(struct daemon *daemon)
 	allow_files(daemon);
 	directory_set_limits(&daemon->directory, (uint32_t)daemon->config->max_sessions,
 			     (uint64_t)daemon->config->max_handles_total);
+	waiting_set_limits(&daemon->waiting, (uint32_t)daemon->config->max_waiting,
+			   (size_t)daemon->config->max_waiting_bytes);
+	lease_book_set_max(&daemon->leases, (uint32_t)daemon->config->max_leases_total);
 }
 
 void daemon_set_flush_timer(struct daemon *daemon)
@@ -195,12 +204,26 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)engine_expire(daemon->engine, clock_wall_ns(), DAEMON_EXPIRE_BUDGET);
+	/* What makes room without telling, as adds of less than 0 do. */
+	waiting_wake_all(&daemon->waiting);
 	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ false);
+}
+
+/* For growth that folds, which brings no time of its own. */
+static void on_time(evutil_socket_t fd, short what, void *arg)
+{
+	struct daemon *daemon = arg;
+	const struct quota_time time = daemon_time();
+
+	(void)fd;
+	(void)what;
+	engine_set_time(daemon->engine, &time);
 }
 
 static int set_events(struct daemon *daemon)
 {
-	const struct timeval second = { .tv_sec = 1 };
+	const struct timeval second = { .tv_sec = 1 }, tenth = { .tv_usec = 100000 };
+	const struct quota_time time = daemon_time();
 
 	daemon->signals =
 		event_new(daemon->base, daemon->signal_fd, EV_READ | EV_PERSIST, on_signal, daemon);
@@ -211,6 +234,11 @@ static int set_events(struct daemon *daemon)
 	    event_add(daemon->second_timer, &second) != 0) {
 		return -ENOMEM;
 	}
+	daemon->time_timer = event_new(daemon->base, -1, EV_PERSIST, on_time, daemon);
+	if (daemon->time_timer == NULL || event_add(daemon->time_timer, &tenth) != 0) {
+		return -ENOMEM;
+	}
+	engine_set_time(daemon->engine, &time);
 	daemon_set_flush_timer(daemon);
 	return 0;
 }
@@ -264,7 +292,7 @@ static unsigned count_cpus(void)
 
 static int make_engine(struct daemon *daemon)
 {
-	const struct config *config = daemon->config;
+	struct config *config = daemon->config;
 	unsigned cpus = count_cpus();
 	const struct engine_options options = {
 		.max_counters = (uint32_t)config->max_counters,
@@ -275,7 +303,23 @@ static int make_engine(struct daemon *daemon)
 	};
 	int r = engine_new(&daemon->engine, &options);
 
-	return r == 0 ? reload_declare(daemon, config, NULL) : r;
+	return r == 0 ? reload_take(daemon, config, NULL) : r;
+}
+
+static void wake_worker(void *ctx, unsigned worker)
+{
+	struct daemon *daemon = ctx;
+
+	worker_wake(&daemon->workers[worker]);
+}
+
+static int make_ledgers(struct daemon *daemon)
+{
+	int r = waiting_init(&daemon->waiting, daemon->n_workers, random_u64(), wake_worker,
+			     daemon);
+
+	daemon->detached.seed = random_u64();
+	return r == 0 ? lease_book_init(&daemon->leases, 0, random_u64()) : r;
 }
 
 static int make_workers(struct daemon *daemon)
@@ -335,6 +379,8 @@ int daemon_new(struct config *config, const struct config_source *source,
 	daemon->log = (struct log)LOG_INIT;
 	log_init(&daemon->log);
 	daemon->signal_fd = -1;
+	(void)pthread_mutex_init(&daemon->detached_lock, NULL);
+	(void)pthread_mutex_init(&daemon->rules_lock, NULL);
 	daemon->config = config;
 	daemon->source = source;
 	daemon->n_workers = choose_workers(config);
@@ -349,6 +395,9 @@ int daemon_new(struct config *config, const struct config_source *source,
 	}
 	if (r == 0) {
 		r = directory_init(&daemon->directory, daemon->n_workers, random_u64());
+	}
+	if (r == 0) {
+		r = make_ledgers(daemon);
 	}
 	if (r == 0) {
 		daemon_set_limits(daemon);
@@ -392,10 +441,16 @@ struct daemon *daemon_free(struct daemon *daemon)
 	}
 	free(daemon->workers);
 	directory_deinit(&daemon->directory);
+	waiting_deinit(&daemon->waiting);
+	lease_book_deinit(&daemon->leases);
+	held_deinit(&daemon->detached);
+	(void)pthread_mutex_destroy(&daemon->detached_lock);
+	(void)pthread_mutex_destroy(&daemon->rules_lock);
 	(void)engine_free(daemon->engine);
 	free_event(daemon->signals);
 	free_event(daemon->flush_timer);
 	free_event(daemon->second_timer);
+	free_event(daemon->time_timer);
 	if (daemon->base != NULL) {
 		event_base_free(daemon->base);
 	}

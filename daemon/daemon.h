@@ -8,6 +8,7 @@
 #include "daemon/directory.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/waiting.h"
 #include "daemon/worker.h"
 #include "lib/engine/engine.h"
 
@@ -36,6 +37,17 @@ struct daemon {
 	unsigned n_workers;
 	uint8_t incarnation[DAEMON_INCARNATION_BYTES];
 	int64_t started_ns; /* monotonic */
+	struct waiting waiting;
+	struct lease_book leases;
+	pthread_mutex_t detached_lock;
+	struct held detached; /* by detached charges; guarded by the lock before it */
+
+	/*
+	 * Guards changes of the rules, from files and at run time, and lists of them; also what the configuration below says of quotas, for
+	 * workers.
+	 */
+	pthread_mutex_t rules_lock;
+	uint64_t rules_version; /* one more with every change */
 
 	_Atomic(int) state;		       /* enum daemon_state; for Status alone, so relaxed */
 	_Atomic(uint64_t) connections_refused; /* counted by the main thread */
@@ -47,7 +59,7 @@ struct daemon {
 	struct event_base *base;
 	struct listeners listeners;
 	int signal_fd;
-	struct event *signals, *flush_timer, *second_timer;
+	struct event *signals, *flush_timer, *second_timer, *time_timer;
 	int status; /* of the loop: 0 or a negative errno */
 };
 
@@ -62,6 +74,9 @@ struct daemon *daemon_free(struct daemon *daemon);
 
 /* Serve until a signal says stop; returns when everything acknowledged is in the totals. 0 or a negative errno. */
 int daemon_run(struct daemon *daemon);
+
+/* Both clocks, now. */
+struct quota_time daemon_time(void);
 
 /* ---- for reload.c ---- */
 

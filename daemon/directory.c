@@ -20,12 +20,6 @@ int directory_init(struct directory *directory, unsigned n_workers, uint64_t see
 	return 0;
 }
 
-static void session_free(struct session *session)
-{
-	free(session->refs);
-	free(session);
-}
-
 void directory_deinit(struct directory *directory)
 {
 	for (size_t i = 0; i < directory->n_buckets; i++) {
@@ -125,6 +119,7 @@ static int add(struct directory *directory, const uint8_t *id, unsigned owner,
 	bucket = &directory->buckets[bucket_of(directory, id)];
 	memcpy(session->id, id, sizeof(session->id));
 	session->owner = owner;
+	session->held.seed = directory->seed;
 	session->next = *bucket;
 	*bucket = session;
 	directory->n_sessions++;

@@ -23,6 +23,12 @@ static void report_to_stderr(void *ctx, const char *text)
 	(void)fprintf(stderr, "rationd: %s\n", text);
 }
 
+static void warn_to_stderr(void *ctx, const char *text)
+{
+	(void)ctx;
+	(void)fprintf(stderr, "rationd: warning: %s\n", text);
+}
+
 static int run(struct config *config, const struct config_source *source)
 {
 	_cleanup_(daemon_freep) struct daemon *daemon = NULL;
@@ -34,10 +40,14 @@ static int run(struct config *config, const struct config_source *source)
 	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int check(size_t n_errors)
+static int check(size_t n_warnings)
 {
-	(void)n_errors;
-	(void)printf("the configuration is good\n");
+	if (n_warnings > 0) {
+		(void)printf("the configuration is good, but for %zu warning%s\n", n_warnings,
+			     n_warnings == 1 ? "" : "s");
+	} else {
+		(void)printf("the configuration is good\n");
+	}
 	return EXIT_SUCCESS;
 }
 
@@ -56,7 +66,7 @@ static int with_config(const struct args *args)
 	const struct config_source source = { .file = args->config,
 					      .flags = args->flags,
 					      .n_flags = args->n_flags };
-	struct config_report report = { .error = report_to_stderr };
+	struct config_report report = { .error = report_to_stderr, .warning = warn_to_stderr };
 	struct config *config = NULL;
 	int r = config_load(&source, &report, &config);
 
@@ -72,7 +82,7 @@ static int with_config(const struct args *args)
 	}
 	switch (args->action) {
 	case ARGS_CHECK_CONFIG:
-		r = check(report.n_errors);
+		r = check(report.n_warnings);
 		break;
 	case ARGS_PRINT_CONFIG:
 		r = print(config);

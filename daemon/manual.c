@@ -128,9 +128,12 @@ static void put_default(FILE *file, const struct config_key *key)
 		(void)fputs("Takes effect at restart.\n", file);
 		return;
 	}
+	if (key->type == CONFIG_RATE) {
+		return;
+	}
 	(void)fputs("Default: ", file);
 	put_text(file, config_value_format(key, key->fallback, value));
-	if (key->type != CONFIG_BOOL && key->type != CONFIG_KIND) {
+	if (config_type_has_range(key->type)) {
 		(void)fputs(". Allowed: ", file);
 		put_text(file, config_value_range(key, range));
 	}
@@ -152,6 +155,12 @@ static const char *type_name(enum config_type type)
 		return "KIND";
 	case CONFIG_MODE:
 		return "MODE";
+	case CONFIG_LIMIT:
+		return "COUNT";
+	case CONFIG_CALENDAR:
+		return "UNIT";
+	case CONFIG_RATE:
+		return "COUNT/DURATION";
 	case CONFIG_LISTEN:
 		return "URL";
 	}
@@ -198,7 +207,7 @@ void manual_config(FILE *file)
 		"rationd --check-config tells all errors there are.");
 	put_paragraph(
 		file,
-		"A COUNT is a whole number and may end in k, M or G (thousands) or Ki, Mi or Gi (1024). BYTES are the same. "
+		"A COUNT is a whole number and may end in k, M, G or T (thousands) or Ki, Mi, Gi or Ti (1024). BYTES are the same. "
 		"A DURATION is a whole number and one of ns, us, ms, s, m, h and d, without a blank between them.");
 	(void)fputs(".SH [daemon]\n", file);
 	put_keys(file, CONFIG_DAEMON);
@@ -209,9 +218,29 @@ void manual_config(FILE *file)
 		"without a ceiling of its own. Clients can declare metrics too; a reload leaves those alone that the files say nothing "
 		"new about.");
 	put_keys(file, CONFIG_METRIC);
+	(void)fputs(".SH [quota PATH]\n", file);
+	put_sentences(
+		file,
+		"What the path PATH may use, all below it included, or every path that fits it as a template: * stands for any one segment, "
+		"** at the end for one or more; the metric is always written out. Of several templates that fit, the one with the longest "
+		"literal beginning holds, and a path itself before any template. A PATH with a ] in it can't be written here.");
+	put_paragraph(
+		file,
+		"A section is one limit with one window: that of per, calendar or rate, or without any of them no window, which means all that a "
+		"counter has ever counted, or what a gauge has now. A path may have several sections, each with another window. The "
+		"same path with the same window twice is an error in one file; in a later file it takes the place of the whole "
+		"earlier section.");
+	put_paragraph(
+		file,
+		"What contradicts itself or another section is an error. What is allowed but unwise, such as a max above that of the path's "
+		"parent, is a warning, which rationd --check-config tells too. Quotas can also be set at run time (see rationctl(1)); those "
+		"hold in place of the same path and window here until they are removed, or the daemon restarts.");
+	put_keys(file, CONFIG_QUOTA);
 	(void)fputs(
 		".SH EXAMPLE\n.nf\n[daemon]\nlisten = unix:/run/rationd/rationd.sock\nlisten = tcp:localhost:7311\n"
-		"max_counters = 2M\n\n[metric sessions]\nkind = gauge\n\n[metric requests]\nmax_counters = 100k\noverflow = yes\n.fi\n"
+		"max_counters = 2M\n\n[metric sessions]\nkind = gauge\n\n[metric requests]\nmax_counters = 100k\noverflow = yes\n\n"
+		"[quota sessions]\nmax = 500\n\n[quota requests/*]\nmax = 1M\ncalendar = day\n\n"
+		"[quota requests/*]\nrate = 100/1s\nburst = 250\n.fi\n"
 		".SH SEE ALSO\n\\fBrationd\\fR(8), \\fBrationctl\\fR(1)\n",
 		file);
 }

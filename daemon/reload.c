@@ -3,6 +3,7 @@
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "lib/base/cleanup.h"
+#include "lib/engine/quota.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,18 +47,35 @@ static int declare(struct daemon *daemon, const char *name, const struct engine_
 	return r > 0 ? -EINVAL : r;
 }
 
-int reload_declare(struct daemon *daemon, const struct config *config, const struct config *old)
+static bool is_new(const struct config_metric *metric, const struct config *old)
 {
-	_cleanup_free_ struct engine_metric *before =
-		calloc(config->n_metrics + 1, sizeof(*before));
-	int r = before != NULL ? 0 : -ENOMEM;
-	size_t done = 0;
+	return old == NULL || !metric_equal(metric, config_metric_find(old, metric->name));
+}
 
-	for (; r == 0 && done < config->n_metrics; done++) {
+/* Take back the first n. */
+static void undeclare(struct daemon *daemon, const struct config *config, const struct config *old,
+		      const struct engine_metric *before, size_t n)
+{
+	while (n-- > 0) {
+		const struct config_metric *metric = &config->metrics[n];
+
+		if (is_new(metric, old)) {
+			(void)engine_declare(daemon->engine, metric->name, strlen(metric->name),
+					     &before[n]);
+		}
+	}
+}
+
+/* All that differ, or none. before[i] is what each was. */
+static int declare_all(struct daemon *daemon, const struct config *config, const struct config *old,
+		       struct engine_metric *before)
+{
+	for (size_t done = 0; done < config->n_metrics; done++) {
 		const struct config_metric *metric = &config->metrics[done];
 		const struct engine_metric declared = metric_of(metric);
+		int r;
 
-		if (old != NULL && metric_equal(metric, config_metric_find(old, metric->name))) {
+		if (!is_new(metric, old)) {
 			continue;
 		}
 		/* A metric that is not known yet is taken back to what such a metric is. */
@@ -65,16 +83,69 @@ int reload_declare(struct daemon *daemon, const struct config *config, const str
 				    &before[done]);
 		r = declare(daemon, metric->name, &declared);
 		if (r != 0) {
-			break;
+			undeclare(daemon, config, old, before, done);
+			return r;
 		}
 	}
-	while (r != 0 && done-- > 0) {
-		const struct config_metric *metric = &config->metrics[done];
+	return 0;
+}
 
-		if (old == NULL || !metric_equal(metric, config_metric_find(old, metric->name))) {
-			(void)engine_declare(daemon->engine, metric->name, strlen(metric->name),
-					     &before[done]);
-		}
+/* ---- quotas of the configuration ---- */
+
+struct replacing {
+	struct daemon *daemon;
+	const struct config *config;
+};
+
+/* What is unwise was told when the files were read. */
+static void take_fault(void *ctx, const struct engine_fault *fault)
+{
+	const struct replacing *replacing = ctx;
+	const char *where = config_quota_where(replacing->config, fault->tag);
+
+	if (fault->fatal) {
+		log_line(&replacing->daemon->log, LOG_ERR, "%s: %s",
+			 where[0] != '\0' ? where : "quotas", fault->text);
+	}
+}
+
+/* From here on `config` is the daemon's: workers look up in it where rules are written. */
+static int replace_rules(struct daemon *daemon, struct config *config)
+{
+	struct replacing replacing = { .daemon = daemon, .config = config };
+	_cleanup_free_ struct engine_rule *rules = config_rules(config);
+	int r;
+
+	if (rules == NULL) {
+		return -ENOMEM;
+	}
+	(void)pthread_mutex_lock(&daemon->rules_lock);
+	r = engine_rules_replace(daemon->engine, rules, config->n_quotas, daemon_time(), take_fault,
+				 &replacing);
+	if (r == 0) {
+		daemon->config = config;
+		daemon->rules_version++;
+	}
+	(void)pthread_mutex_unlock(&daemon->rules_lock);
+	if (r == 0) {
+		waiting_wake_all(&daemon->waiting);
+	}
+	return r > 0 ? -EINVAL : r;
+}
+
+int reload_take(struct daemon *daemon, struct config *config, const struct config *old)
+{
+	_cleanup_free_ struct engine_metric *before =
+		calloc(config->n_metrics + 1, sizeof(*before));
+	int r = before != NULL ? declare_all(daemon, config, old, before) : -ENOMEM;
+
+	if (r != 0) {
+		return r;
+	}
+	/* Metrics first: a path with limits of its own is counted from then on, as what its metric says. */
+	r = replace_rules(daemon, config);
+	if (r != 0) {
+		undeclare(daemon, config, old, before, config->n_metrics);
 	}
 	return r;
 }
@@ -88,6 +159,13 @@ static void report_to_log(void *ctx, const char *text)
 	log_line(&daemon->log, LOG_ERR, "%s", text);
 }
 
+static void warn_to_log(void *ctx, const char *text)
+{
+	struct daemon *daemon = ctx;
+
+	log_line(&daemon->log, LOG_WARNING, "%s", text);
+}
+
 static void tell_fixed(void *ctx, const char *key)
 {
 	struct daemon *daemon = ctx;
@@ -96,10 +174,11 @@ static void tell_fixed(void *ctx, const char *key)
 		 "%s has changed in the configuration, which takes effect at restart", key);
 }
 
-static void tell_removed_metrics(struct daemon *daemon, const struct config *config)
+static void tell_removed_metrics(struct daemon *daemon, const struct config *config,
+				 const struct config *old)
 {
-	for (size_t i = 0; i < daemon->config->n_metrics; i++) {
-		const char *name = daemon->config->metrics[i].name;
+	for (size_t i = 0; i < old->n_metrics; i++) {
+		const char *name = old->metrics[i].name;
 
 		if (config_metric_find(config, name) == NULL) {
 			log_line(
@@ -123,16 +202,16 @@ static void keep_fixed(struct config *config, const struct config *old)
 
 static int take_config(struct daemon *daemon, struct config *config)
 {
-	int r = reload_declare(daemon, config, daemon->config);
+	struct config *old = daemon->config;
+	int r = reload_take(daemon, config, old);
 
 	if (r != 0) {
 		return r;
 	}
-	(void)config_fixed_changes(daemon->config, config, tell_fixed, daemon);
-	tell_removed_metrics(daemon, config);
-	keep_fixed(config, daemon->config);
-	daemon->config = config_free(daemon->config);
-	daemon->config = config;
+	(void)config_fixed_changes(old, config, tell_fixed, daemon);
+	tell_removed_metrics(daemon, config, old);
+	keep_fixed(config, old);
+	(void)config_free(old);
 	daemon_set_limits(daemon);
 	daemon_set_flush_timer(daemon);
 	for (unsigned i = 0; i < daemon->n_workers; i++) {
@@ -144,7 +223,9 @@ static int take_config(struct daemon *daemon, struct config *config)
 
 int reload(struct daemon *daemon)
 {
-	struct config_report report = { .error = report_to_log, .ctx = daemon };
+	struct config_report report = { .error = report_to_log,
+					.warning = warn_to_log,
+					.ctx = daemon };
 	struct config *config = NULL;
 	int r = config_load(daemon->source, &report, &config);
 

@@ -9,10 +9,11 @@ struct config;
 struct daemon;
 
 /*
- * Declare what `config` says and `old` (NULL: nothing) did not; what clients declared meanwhile stays where the files did not change.
- * All or nothing: a failure brings back what was.
+ * Metrics and quotas of `config` take the place of those of `old` (NULL: there is none); what clients declared meanwhile stays where the
+ * files did not change, and so do rules of run time. On success `config` is the daemon's; `old` is still to be freed. All or
+ * nothing: a failure, which is logged, brings back what was.
  */
-int reload_declare(struct daemon *daemon, const struct config *config, const struct config *old);
+int reload_take(struct daemon *daemon, struct config *config, const struct config *old);
 
 /* Read and take over. 0 or a negative errno; what went wrong, and what can't change at run time, is logged. */
 int reload(struct daemon *daemon);

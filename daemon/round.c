@@ -218,6 +218,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	worker->current = connection;
+	worker->time_left = 0;
 	n = read_some(connection);
 	if (n > 0 && connection_is_active(connection)) {
 		direct = (size_t)n < room ? (size_t)n : room;
@@ -238,6 +239,7 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	worker->current = connection;
+	worker->time_left = 0;
 	connection_flush(connection);
 	if (connection->paused &&
 	    connection_waiting(connection) < (size_t)worker->settings.max_output / 8) {
@@ -268,6 +270,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	connection->timer_at = 0;
 	worker->current = connection;
+	worker->time_left = 0;
 	arena_reset(&worker->out);
 	if (is_over(connection->write_since, settings->write_timeout_ns, now)) {
 		connection_timed_out(connection, "it does not read what waits for it");

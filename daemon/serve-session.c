@@ -47,6 +47,11 @@ static struct limits limits_of(const struct settings *settings)
 		.max_lifetime_ms = clamp_u32(settings->max_lifetime_ns / 1000000),
 		.max_output = (uint64_t)settings->max_output,
 		.idle_frame_ms = clamp_u32(settings->idle_frame_ns / 1000000),
+		.max_charge_items = MESSAGE_MAX_CHARGE_ITEMS,
+		.max_operations_kept = MESSAGE_MAX_OPERATIONS_KEPT,
+		.max_leases = clamp_u32(settings->max_leases),
+		.max_wait_ms = MESSAGE_MAX_WAIT_MS,
+		.max_waits = MESSAGE_MAX_WAITS,
 	};
 }
 
@@ -62,6 +67,7 @@ static void welcome(struct connection *connection, uint64_t id, bool resumed)
 			.daemon = text_of("rationd/" RATION_VERSION),
 			.resumed = resumed,
 			.last_batch = connection->session != NULL ? connection->session->last_batch : 0,
+			.last_operation = connection->session != NULL ? connection->session->operations.last : 0,
 			.limits = limits_of(&worker->settings),
 			.incarnation = { .at = (const char *)daemon->incarnation, .len = sizeof(daemon->incarnation) },
 		},
@@ -79,6 +85,7 @@ static void take_over(struct connection *connection, struct session *session)
 
 	if (older != NULL) {
 		stats_add(&connection->worker->stats.sessions_taken_over, 1);
+		serve_waits_drop(older);
 		older->session = NULL;
 		session->connection = NULL;
 		connection_end(older, CODE_ABORTED, "another connection took the session over");
@@ -118,6 +125,8 @@ static int open_session(struct connection *connection, const struct request *req
 		lifetime_ns = worker->settings.max_lifetime_ns;
 	}
 	resumed = session_greet(session, hello->next_batch, lifetime_ns);
+	operations_greet(&session->operations, hello->next_operation);
+	session_set_agent(session, hello->agent);
 	worker_resume_session(worker, session, connection);
 	connection->session = session;
 	welcome(connection, request->id, resumed);

@@ -88,6 +88,27 @@ static int64_t get_handles(struct status_ctx *ctx)
 	return (int64_t)directory_handles(&ctx->daemon->directory);
 }
 
+static int64_t get_waiting(struct status_ctx *ctx)
+{
+	return waiting_count(&ctx->daemon->waiting);
+}
+
+static int64_t get_leases(struct status_ctx *ctx)
+{
+	return lease_book_count(&ctx->daemon->leases);
+}
+
+static int64_t get_detached(struct status_ctx *ctx)
+{
+	struct daemon *daemon = ctx->daemon;
+	int64_t n;
+
+	(void)pthread_mutex_lock(&daemon->detached_lock);
+	n = held_paths(&daemon->detached);
+	(void)pthread_mutex_unlock(&daemon->detached_lock);
+	return n;
+}
+
 static int64_t get_reloads(struct status_ctx *ctx)
 {
 	return (int64_t)stats_read(&ctx->daemon->reloads);
@@ -161,7 +182,15 @@ static const char *get_refused_prefixes(struct status_ctx *ctx)
 	X(pending_threshold, pending_threshold, "Growth held back at which a fresh read flushes.") \
 	X(adds_refused_negative, add_negative, "Negative adds to counters that only grow.")        \
 	X(adds_refused_overflow, add_overflow, "Adds that would have left the range of 64 bits.")  \
-	X(adds_refused_gone, add_gone, "Adds to counters that had been removed.")
+	X(adds_refused_gone, add_gone, "Adds to counters that had been removed.")                  \
+	X(charges_granted, charges_granted, "Charges and leases that were granted.")               \
+	X(charges_refused, charges_refused,                                                        \
+	  "Times that charges and leases were refused, each try of those that wait included.")     \
+	X(charge_flushes, charge_flushes, "Flushes that charges near a max asked for.")            \
+	X(limit_changes, gates_closed, "Changes of limits that charges waited for.")               \
+	X(rules_file, rules_file, "Rules of the configuration.")                                   \
+	X(rules_run_time, rules_run_time, "Rules set at run time.")                                \
+	X(limits, planes, "Limits that counters carry, one for each counter and window.")
 
 #define STATUS_ENGINE_GET(name_, member, help_)                   \
 	static int64_t get_engine_##name_(struct status_ctx *ctx) \
@@ -200,6 +229,13 @@ static const struct status_row rows[] = {
 	{ .name = "handles",
 	  .help = "Handles that all sessions have room for.",
 	  .number = get_handles },
+	{ .name = "charges_waiting", .help = "Charges that wait for room.", .number = get_waiting },
+	{ .name = "leases",
+	  .help = "Leases there are; those that have expired and were not reported are among them.",
+	  .number = get_leases },
+	{ .name = "detached_paths",
+	  .help = "Paths of gauges on which detached charges hold something.",
+	  .number = get_detached },
 	{ .name = "reloads",
 	  .help = "Times the configuration was reloaded.",
 	  .number = get_reloads },

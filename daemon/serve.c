@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static void count_error(struct stats *stats, enum code code)
+void serve_count_error(struct connection *connection, enum code code)
 {
+	struct stats *stats = &connection->worker->stats;
+
 	switch (code) {
 	case CODE_INVALID_ARGUMENT:
 		stats_add(&stats->errors_invalid_argument, 1);
@@ -31,18 +33,51 @@ static void count_error(struct stats *stats, enum code code)
 	}
 }
 
+/* Bytes of the UTF-8 character at `at`; 0: there is none. */
+static size_t utf8_len(const char *at)
+{
+	uint8_t first = (uint8_t)at[0], second = (uint8_t)at[1];
+	size_t len = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+
+	if (len == 0 || first > 0xf4 || (first == 0xe0 && second < 0xa0) ||
+	    (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+	    (first == 0xf4 && second > 0x8f)) {
+		return 0;
+	}
+	for (size_t i = 1; i < len; i++) {
+		if (((uint8_t)at[i] & 0xc0) != 0x80) {
+			return 0;
+		}
+	}
+	return len;
+}
+
+const char *serve_clean(char *text)
+{
+	for (char *at = text; *at != '\0';) {
+		size_t len = utf8_len(at);
+
+		if (len == 0) {
+			*at = strlen(at) < 4 && (uint8_t)*at >= 0xc2 ? '\0' : '?';
+			len = *at != '\0';
+		}
+		at += len;
+	}
+	return text;
+}
+
 void serve_error(struct connection *connection, uint64_t id, enum code code, const char *format,
 		 ...)
 {
 	struct reply reply = { .id = id, .type = REPLY_ERROR, .error = { .code = code } };
-	char text[512];
+	char text[SERVE_MAX_TEXT];
 	va_list args;
 
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	reply.error.text = text_of(text);
-	count_error(&connection->worker->stats, code);
+	reply.error.text = text_of(serve_clean(text));
+	serve_count_error(connection, code);
 	connection_reply(connection, &reply);
 }
 
@@ -66,6 +101,8 @@ enum code serve_engine_code(int r)
 	case ENGINE_E_PATH:
 	case ENGINE_E_NEGATIVE:
 	case ENGINE_E_CURSOR:
+	case ENGINE_E_AMOUNT:
+	case ENGINE_E_RULE:
 		return CODE_INVALID_ARGUMENT;
 	case ENGINE_E_NOT_FOUND:
 	case ENGINE_E_GONE:
@@ -77,6 +114,7 @@ enum code serve_engine_code(int r)
 		return CODE_RESOURCE_EXHAUSTED;
 	case ENGINE_E_KIND:
 	case ENGINE_E_BUSY:
+	case ENGINE_E_UNDERFLOW:
 		return CODE_FAILED_PRECONDITION;
 	default:
 		return r < 0 ? CODE_RESOURCE_EXHAUSTED : CODE_INTERNAL;
@@ -102,6 +140,12 @@ const char *serve_engine_text(int r, struct text path)
 		return "the daemon has as many counters as it may have (max_counters)";
 	case ENGINE_E_METRIC_FULL:
 		return "the metric has as many counters as it may have (its max_counters)";
+	case ENGINE_E_AMOUNT:
+		return "an amount is out of range; allowed is 1 to 4611686018427387904";
+	case ENGINE_E_UNDERFLOW:
+		return "the counter has less than that by now; adds have taken it off";
+	case ENGINE_E_RULE:
+		return "this is not a rule";
 	case ENGINE_E_KIND:
 		return "the kind can't change while the metric has counters";
 	default:
@@ -182,17 +226,35 @@ int serve(struct connection *connection, const struct request *request, unsigned
 	case REQUEST_PING:
 		serve_ping(connection, request);
 		break;
+	case REQUEST_CHARGE:
+		serve_charge(connection, request);
+		break;
+	case REQUEST_UNCHARGE:
+		serve_uncharge(connection, request);
+		break;
+	case REQUEST_LEASE:
+		serve_lease(connection, request);
+		break;
+	case REQUEST_LEASE_RENEW:
+		serve_lease_renew(connection, request);
+		break;
+	case REQUEST_LEASE_RETURN:
+		serve_lease_return(connection, request);
+		break;
+	case REQUEST_QUOTA_SET:
+		serve_quota_set(connection, request);
+		break;
+	case REQUEST_QUOTA_REMOVE:
+		serve_quota_remove(connection, request);
+		break;
+	case REQUEST_QUOTA_LIST:
+		serve_quota_list(connection, request);
+		break;
+	case REQUEST_QUOTA_EXPLAIN:
+		serve_quota_explain(connection, request);
+		break;
 	case REQUEST_HELLO:
 	case REQUEST_NONE:
-	case REQUEST_CHARGE:
-	case REQUEST_UNCHARGE:
-	case REQUEST_LEASE:
-	case REQUEST_LEASE_RENEW:
-	case REQUEST_LEASE_RETURN:
-	case REQUEST_QUOTA_SET:
-	case REQUEST_QUOTA_REMOVE:
-	case REQUEST_QUOTA_LIST:
-	case REQUEST_QUOTA_EXPLAIN:
 		serve_error(connection, request->id, CODE_UNIMPLEMENTED,
 			    "this daemon does not know this request");
 		break;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct connection;
+struct worker;
 
 enum serve_error {
 	SERVE_OK = 0,
@@ -25,6 +26,14 @@ void serve_walks(struct connection *connection, unsigned max_pages);
 /* Give up all walks, without a word. */
 void serve_walks_drop(struct connection *connection);
 
+/* Charges of the worker's connections that may have room now try for it. */
+void serve_waits(struct worker *worker);
+/* Those of the connection wait no longer, without a word; it has its session still. */
+void serve_waits_drop(struct connection *connection);
+
+/* The worker's leases whose time is over are counted, and the timer set for the next one. */
+void serve_lease_tick(struct worker *worker);
+
 /* ---- between the serve-*.c ---- */
 
 int serve_hello(struct connection *connection, const struct request *request, unsigned *ret_worker);
@@ -36,10 +45,26 @@ void serve_flush(struct connection *connection, const struct request *request);
 void serve_status(struct connection *connection, const struct request *request);
 void serve_metric_set(struct connection *connection, const struct request *request);
 void serve_metric_get(struct connection *connection, const struct request *request);
+void serve_charge(struct connection *connection, const struct request *request);
+void serve_uncharge(struct connection *connection, const struct request *request);
+void serve_lease(struct connection *connection, const struct request *request);
+void serve_lease_renew(struct connection *connection, const struct request *request);
+void serve_lease_return(struct connection *connection, const struct request *request);
+void serve_quota_set(struct connection *connection, const struct request *request);
+void serve_quota_remove(struct connection *connection, const struct request *request);
+void serve_quota_list(struct connection *connection, const struct request *request);
+void serve_quota_explain(struct connection *connection, const struct request *request);
 
 /* The request failed as a whole and changed nothing. */
 void serve_error(struct connection *connection, uint64_t id, enum code code, const char *format,
 		 ...) __attribute__((format(printf, 4, 5)));
+
+#define SERVE_MAX_TEXT 512u
+
+/* Count a request that failed so. */
+void serve_count_error(struct connection *connection, enum code code);
+/* Make `text` valid UTF-8, in place: what is not becomes question marks, and what was cut off at the end is left out. Returns it. */
+const char *serve_clean(char *text);
 
 /* True if a list of n is within max_items; else it was answered. `what`: "paths". */
 bool serve_check_items(struct connection *connection, uint64_t id, size_t n, const char *what);

@@ -20,6 +20,27 @@ bool session_greet(struct session *session, uint64_t next_batch, int64_t lifetim
 	return known;
 }
 
+void session_set_agent(struct session *session, struct text agent)
+{
+	size_t len = agent.len < sizeof(session->agent) ? agent.len : sizeof(session->agent);
+
+	for (size_t i = 0; i < len; i++) {
+		char c = agent.at[i];
+
+		session->agent[i] = c >= ' ' && c <= '~' ? c : '?';
+	}
+	session->agent_len = (uint8_t)len;
+}
+
+void session_free(struct session *session)
+{
+	operations_deinit(&session->operations);
+	held_deinit(&session->held);
+	lease_table_deinit(&session->leases);
+	free(session->refs);
+	free(session);
+}
+
 enum session_error session_check_batch(const struct session *session, uint64_t batch)
 {
 	if (batch <= session->last_batch) {

@@ -1,10 +1,14 @@
 #pragma once
 /*
- * session: a client's identity, under which its batches are numbered and its handles have a meaning.
+ * session: a client's identity, under which its batches and operations are numbered and its handles have a meaning, and which
+ * holds what it charged on gauges, and its leases.
  *
  * A session belongs to one worker for as long as it lives, and only that worker's thread touches it, but for the fields that
  * the directory guards. It outlives its connection for its lifetime.
  */
+#include "daemon/held.h"
+#include "daemon/lease.h"
+#include "daemon/operations.h"
 #include "lib/engine/engine.h"
 #include "proto/message.h"
 
@@ -42,6 +46,11 @@ struct session {
 	uint32_t n_refs;
 	bool resumable; /* greeted before: a Hello that finds it so resumes it */
 	struct event expiry;
+	struct operations operations;
+	struct held held;
+	struct lease_table leases;
+	uint8_t agent_len;
+	char agent[MESSAGE_MAX_AGENT]; /* what the last Hello said, made fit to be shown */
 };
 
 /*
@@ -49,6 +58,12 @@ struct session {
  * is new starts there, and one that is known never goes back. Returns whether it was known.
  */
 bool session_greet(struct session *session, uint64_t next_batch, int64_t lifetime_ns);
+
+/* Keep what the client says it is: other bytes than printable ASCII become question marks. */
+void session_set_agent(struct session *session, struct text agent);
+
+/* Frees all that hangs on it, and it; what it holds was given back. */
+void session_free(struct session *session);
 
 /* May this batch be counted now? SESSION_OK, SESSION_E_DUPLICATE, SESSION_E_GAP; changes nothing. */
 enum session_error session_check_batch(const struct session *session, uint64_t batch);

@@ -10,6 +10,9 @@ struct settings {
 	int64_t max_items;	 /* paths or entries in one request */
 	int64_t max_walks;	 /* under way on one connection */
 	int64_t max_handles;	 /* of one session; a handle is below this */
+	int64_t max_held;	 /* paths on which a session holds something */
+	int64_t max_detached;	 /* paths on which detached charges do */
+	int64_t max_leases;	 /* of one session */
 	int64_t max_lifetime_ns; /* of a session without a connection */
 	int64_t hello_timeout_ns;
 	int64_t idle_frame_ns; /* a frame begun must be whole within this */

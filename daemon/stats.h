@@ -12,6 +12,12 @@
 	X(batches_duplicate, "Batches that had been applied before and were not counted again.")          \
 	X(adds_applied, "Entries of batches that were counted.")                                          \
 	X(adds_refused, "Entries of batches that were not counted; their clients were told.")             \
+	X(operations, "Charges, leases and what is given back: operations that were carried out.")        \
+	X(operations_duplicate,                                                                           \
+	  "Operations that had been carried out before and were answered again.")                         \
+	X(charges_waited, "Charges that began to wait for room.")                                         \
+	X(leases_expired, "Leases that were not renewed in time.")                                        \
+	X(held_paths, "Paths of gauges on which sessions hold something.")                                \
 	X(paths_interned, "Paths that got a handle.")                                                     \
 	X(frames_in, "Requests received.")                                                                \
 	X(frames_out, "Replies sent.")                                                                    \

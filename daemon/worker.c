@@ -3,7 +3,9 @@
 #include "daemon/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/directory.h"
+#include "daemon/giveback.h"
 #include "daemon/round.h"
+#include "daemon/serve.h"
 #include "daemon/session.h"
 #include "lib/engine/engine.h"
 #include "lib/rcu/grace.h"
@@ -36,17 +38,22 @@ struct letter {
 
 /* ---- the inbox ---- */
 
-static void post(struct worker *worker, struct letter *letter)
+void worker_wake(struct worker *worker)
 {
 	uint64_t one = 1;
 
+	/* Fails only when the count is full, and then the worker is awake. */
+	(void)!write(worker->wake_fd, &one, sizeof(one));
+}
+
+static void post(struct worker *worker, struct letter *letter)
+{
 	letter->next = NULL;
 	(void)pthread_mutex_lock(&worker->lock);
 	*worker->last = letter;
 	worker->last = &letter->next;
 	(void)pthread_mutex_unlock(&worker->lock);
-	/* Fails only when the count is full, and then the worker is awake. */
-	(void)!write(worker->wake_fd, &one, sizeof(one));
+	worker_wake(worker);
 }
 
 static struct letter *take_letters(struct worker *worker)
@@ -178,10 +185,19 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	(void)!read(fd, &count, sizeof(count));
+	worker->time_left = 0;
 	for (letter = take_letters(worker); letter != NULL; letter = next) {
 		next = letter->next;
 		open_letter(worker, letter);
 	}
+	serve_waits(worker);
+}
+
+static void on_lease_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	serve_lease_tick(arg);
 }
 
 static void *run(void *arg)
@@ -243,6 +259,7 @@ int worker_open(struct worker *worker, struct daemon *daemon, unsigned index,
 	(void)event_assign(&worker->wake, worker->base, worker->wake_fd, EV_READ | EV_PERSIST,
 			   on_wake, worker);
 	(void)evtimer_assign(&worker->stop_timer, worker->base, on_stop_timeout, worker);
+	(void)evtimer_assign(&worker->lease_timer, worker->base, on_lease_timer, worker);
 	if (event_add(&worker->wake, NULL) != 0) {
 		return -ENOMEM;
 	}
@@ -296,6 +313,7 @@ void worker_close(struct worker *worker)
 	if (worker->wake_fd >= 0) {
 		(void)close(worker->wake_fd);
 	}
+	lease_clock_deinit(&worker->lease_clock);
 	free(worker->scratch);
 	free(worker->stage.bytes);
 	arena_deinit(&worker->in);
@@ -311,6 +329,11 @@ static void end_session(struct worker *worker, struct session *session)
 	if (session->worker != NULL) {
 		(void)event_del(&session->expiry);
 	}
+	if (!worker->stopping) {
+		giveback_session(worker, session);
+	} else {
+		giveback_forget(worker, session);
+	}
 	directory_end(&worker->daemon->directory, session);
 }
 
@@ -320,6 +343,7 @@ static void on_expiry(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	session->worker->time_left = 0;
 	end_session(session->worker, session);
 }
 

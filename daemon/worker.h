@@ -5,9 +5,13 @@
  * One thread from socket to slot: a worker reads, decodes, counts and answers without a lock. Others reach it only by letters:
  * a queue under a mutex, and an eventfd that wakes its loop.
  */
+#include "daemon/clock.h"
 #include "daemon/connection.h"
+#include "daemon/kinds.h"
+#include "daemon/lease.h"
 #include "daemon/settings.h"
 #include "daemon/stats.h"
+#include "lib/quota/window.h"
 #include "proto/arena.h"
 
 #include <pthread.h>
@@ -41,6 +45,12 @@ struct worker {
 	LIST_HEAD(, connection) connections;
 	bool stopping;
 	struct event stop_timer;
+	struct quota_time time; /* see worker_time */
+	unsigned time_left;
+	struct kinds kinds;
+	struct lease_clock lease_clock;
+	struct event lease_timer;
+	int64_t lease_timer_at; /* monotonic; 0: not set */
 
 	/* The inbox. `lock` guards the queue. */
 	pthread_mutex_t lock;
@@ -69,10 +79,28 @@ void worker_hand(struct worker *worker, struct connection *connection);
 int worker_send_settings(struct worker *worker, const struct settings *settings);
 /* Answer what the sockets hold, within the time; then the thread ends, all it holds back folded. */
 void worker_stop(struct worker *worker, int64_t timeout_ns);
+/* Somebody of its is to try for room: see daemon/waiting.h. */
+void worker_wake(struct worker *worker);
 /* Wait for the thread. */
 void worker_join(struct worker *worker);
 
 /* ---- from its own thread ---- */
+
+/*
+ * What time it is for quotas. The clocks are read at most once for every WORKER_TIME_USES requests of a round; what begins a round
+ * sets time_left to 0.
+ */
+#define WORKER_TIME_USES 32u
+static inline const struct quota_time *worker_time(struct worker *worker)
+{
+	if (worker->time_left == 0) {
+		worker->time_left = WORKER_TIME_USES;
+		worker->time = (struct quota_time){ .wall_ns = clock_wall_ns(),
+						    .mono_ns = clock_monotonic_ns() };
+	}
+	worker->time_left--;
+	return &worker->time;
+}
 
 /* A connection was closed. */
 void worker_forget(struct worker *worker);

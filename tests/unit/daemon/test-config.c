@@ -66,13 +66,13 @@ static void test_table(void **state)
 
 		assert_ptr_equal(config_key_find(key->section, key->name), key);
 		assert_int_equal(key->help[strlen(key->help) - 1], '.');
-		if (key->type == CONFIG_LISTEN) {
+		if (key->type == CONFIG_LISTEN || key->type == CONFIG_RATE) {
 			continue;
 		}
 		assert_true(config_value_parse(key, config_value_format(key, key->fallback, text),
 					       &value, error));
 		assert_int_equal(value, key->fallback);
-		if (key->type == CONFIG_BOOL || key->type == CONFIG_KIND) {
+		if (!config_type_has_range(key->type)) {
 			continue;
 		}
 		assert_true(config_value_parse(key, config_value_format(key, key->min, text),
@@ -146,10 +146,12 @@ static void test_lines_that_are_wrong(void **state)
 	(void)state;
 	expect_errors("workers = 1\n",
 		      "f:1: workers = 1 stands before any section; begin with [daemon]\n");
-	expect_errors("[daemon\n",
-		      "f:1: '[daemon' has no ']'; expected [daemon] or [metric NAME]\n");
-	expect_errors("[daemons]\nworkers = x\n",
-		      "f:1: unknown section [daemons]; expected [daemon] or [metric NAME]\n");
+	expect_errors(
+		"[daemon\n",
+		"f:1: '[daemon' has no ']'; expected [daemon], [metric NAME] or [quota PATH]\n");
+	expect_errors(
+		"[daemons]\nworkers = x\n",
+		"f:1: unknown section [daemons]; expected [daemon], [metric NAME] or [quota PATH]\n");
 	expect_errors("[daemon] workers\n",
 		      "f:1: 'workers' after [daemon]; expected nothing more on this line\n");
 	expect_errors(
@@ -238,11 +240,12 @@ static void test_values_that_are_wrong(void **state)
 static void test_all_errors_are_told(void **state)
 {
 	(void)state;
-	expect_errors("[daemon]\nworkers = x\nfoo\n[nope]\nbar = 1\n[metric a]\nkind = x\n",
-		      "f:2: workers = x: is not a whole number or auto\n"
-		      "f:3: 'foo' is no setting; expected KEY = VALUE, [SECTION] or # COMMENT\n"
-		      "f:4: unknown section [nope]; expected [daemon] or [metric NAME]\n"
-		      "f:7: kind = x: is not counter or gauge\n");
+	expect_errors(
+		"[daemon]\nworkers = x\nfoo\n[nope]\nbar = 1\n[metric a]\nkind = x\n",
+		"f:2: workers = x: is not a whole number or auto\n"
+		"f:3: 'foo' is no setting; expected KEY = VALUE, [SECTION] or # COMMENT\n"
+		"f:4: unknown section [nope]; expected [daemon], [metric NAME] or [quota PATH]\n"
+		"f:7: kind = x: is not counter or gauge\n");
 }
 
 static void test_long_lines_and_zero_bytes(void **state)

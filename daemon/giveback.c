@@ -1,0 +1,95 @@
+#include "daemon/giveback.h"
+
+#include "daemon/daemon.h"
+#include "daemon/lease.h"
+#include "daemon/session.h"
+#include "daemon/worker.h"
+#include "lib/engine/quota.h"
+#include "lib/names/path.h"
+
+#include <string.h>
+
+typedef int (*engine_fn)(struct engine_worker *worker, const char *path, size_t len, int64_t n,
+			 struct quota_time time);
+
+/* Length of the parent's path; 0 for a metric. */
+static size_t parent_len(const char *path, size_t len)
+{
+	const char *slash = memrchr(path, '/', len);
+
+	return slash != NULL ? (size_t)(slash - path) : 0;
+}
+
+/* Under ENGINE_OTHER of the nearest ancestor that takes them. */
+static int give_other(struct worker *worker, engine_fn engine, const char *path, size_t len,
+		      int64_t n)
+{
+	char other[PATH_MAX_BYTES + sizeof(ENGINE_OTHER) + 1];
+	int r = ENGINE_E_NOT_FOUND;
+
+	for (len = parent_len(path, len); len > 0 && r != 0; len = parent_len(path, len)) {
+		memcpy(other, path, len);
+		memcpy(other + len, "/" ENGINE_OTHER, sizeof(ENGINE_OTHER));
+		r = engine(worker->engine, other, len + sizeof(ENGINE_OTHER), n,
+			   *worker_time(worker));
+	}
+	return r;
+}
+
+static int give(struct worker *worker, engine_fn engine, const char *path, size_t len, int64_t n)
+{
+	int r = engine(worker->engine, path, len, n, *worker_time(worker));
+
+	if (__builtin_expect(r == ENGINE_E_NOT_FOUND || r == ENGINE_E_UNDERFLOW, 0) &&
+	    give_other(worker, engine, path, len, n) == 0) {
+		r = 0;
+	}
+	if (r == 0) {
+		waiting_wake(&worker->daemon->waiting, path, len);
+	}
+	return r;
+}
+
+int giveback_charge(struct worker *worker, const char *path, size_t len, int64_t n)
+{
+	return give(worker, engine_uncharge, path, len, n);
+}
+
+int giveback_lease(struct worker *worker, const char *path, size_t len, int64_t n)
+{
+	return give(worker, engine_lease_return, path, len, n);
+}
+
+int giveback_spend(struct worker *worker, const char *path, size_t len, int64_t n)
+{
+	return give(worker, engine_lease_spend, path, len, n);
+}
+
+static void give_held(void *ctx, const char *path, size_t len, int64_t n)
+{
+	/* It fails only where adds have taken off a gauge what was held of it: then there is nothing left to give. */
+	(void)giveback_charge(ctx, path, len, n);
+}
+
+void giveback_forget(struct worker *worker, struct session *session)
+{
+	while (session->leases.n > 0) {
+		lease_end(&session->leases, &worker->lease_clock, &worker->daemon->leases,
+			  session->leases.leases[session->leases.n - 1]);
+	}
+	stats_add(&worker->stats.held_paths, -(uint64_t)held_paths(&session->held));
+	held_deinit(&session->held);
+}
+
+void giveback_session(struct worker *worker, struct session *session)
+{
+	held_each(&session->held, give_held, worker);
+	for (uint32_t i = 0; i < session->leases.n; i++) {
+		const struct lease *lease = session->leases.leases[i];
+
+		if (lease->gauge && lease->units > 0) {
+			(void)giveback_lease(worker, lease->path, lease->len, lease->units);
+		}
+	}
+	giveback_forget(worker, session);
+}

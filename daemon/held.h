@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * held: what charges of gauges hold, path by path. One of each session, and the daemon's for what is held by nobody.
+ *
+ * A hash table with linear probing. A path whose amount has come down to 0 keeps its place for the next time, until there are more of
+ * those than others, so that a charge that is given back and made again costs no call to malloc.
+ *
+ * Thread safety: none, the caller excludes.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum held_error {
+	HELD_OK = 0,
+	HELD_E_LACKING, /* not so much is held there */
+};
+
+struct held {
+	struct held_entry **slots;
+	uint32_t size;	 /* a power of two, or 0 */
+	uint32_t n;	 /* entries, those of 0 included */
+	uint32_t n_zero; /* of those: with nothing */
+	uint64_t seed;	 /* against crafted paths; set before the first path */
+};
+
+/* Paths with more than nothing. */
+static inline uint32_t held_paths(const struct held *held)
+{
+	return held->n - held->n_zero;
+}
+
+int64_t held_amount(const struct held *held, const char *path, size_t len);
+
+/* n >= 1; what is held of a path never leaves int64, for its counter would have first. -ENOMEM. */
+int held_add(struct held *held, const char *path, size_t len, int64_t n);
+
+/* HELD_E_LACKING changes nothing. */
+int held_take(struct held *held, const char *path, size_t len, int64_t n);
+
+/* Each path with more than nothing. `visit` must not change the table. */
+typedef void (*held_fn)(void *ctx, const char *path, size_t len, int64_t n);
+void held_each(const struct held *held, held_fn visit, void *ctx);
+
+/* Keeps the seed. */
+void held_deinit(struct held *held);

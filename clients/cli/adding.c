@@ -33,15 +33,6 @@ void adding_deinit(struct adding *adding)
 
 /* ---- what was not counted ---- */
 
-void adding_list(struct adding *adding, json_t *array, json_t *item)
-{
-	if (!adding->cli->json || json_array_size(array) >= ADDING_LISTED_MAX) {
-		json_decref(item);
-	} else {
-		adding->cli->no_memory |= json_array_append_new(array, item) != 0;
-	}
-}
-
 static void on_loss(void *ctx, const struct ration_loss *loss)
 {
 	struct adding *adding = ctx;
@@ -56,9 +47,9 @@ static void on_loss(void *ctx, const struct ration_loss *loss)
 			 path != NULL ? path : "", loss->amount, ration_code_name(loss->code),
 			 text != NULL ? text : "");
 	}
-	adding_list(adding, adding->losses,
-		    json_pack("{s:s, s:o, s:s, s:s}", "path", path, "n", json_exact(loss->amount),
-			      "code", ration_code_name(loss->code), "text", text));
+	cli_list(adding->cli, adding->losses,
+		 json_pack("{s:s, s:o, s:s, s:s}", "path", path, "n", json_exact(loss->amount),
+			   "code", ration_code_name(loss->code), "text", text));
 	(void)pthread_mutex_unlock(&adding->lock);
 	free(path);
 	free(text);

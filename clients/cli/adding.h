@@ -9,9 +9,6 @@
 
 #include <pthread.h>
 
-/* With --json so many losses, and so many wrong lines, are listed; all are counted, and printed on standard error. */
-#define ADDING_LISTED_MAX 100
-
 struct adding {
 	struct cli *cli;
 	struct ration *client; /* NULL: none */
@@ -41,6 +38,3 @@ bool adding_finish(struct adding *adding);
  * ration_counter; if adding->client is NULL then, the daemon has gone, which was reported.
  */
 struct ration_counter *adding_counter(struct adding *adding, const char *path);
-
-/* Append to a list for --json, as long as it is short. Takes the reference. With the lock. */
-void adding_list(struct adding *adding, json_t *array, json_t *item);

@@ -12,6 +12,13 @@
 static const char *const choices_sort[] = { "name", "total", NULL };
 static const char *const choices_kind[] = { "counter", "gauge", NULL };
 static const char *const choices_yes[] = { "no", "yes", NULL };
+static const char *const choices_window[] = { "none", "rate", NULL };
+static const char *const choices_calendar[] = { "day", "week", "month", NULL };
+
+/* What limits and charges may be at most. */
+#define QUOTA_MAX (INT64_C(1) << 62)
+#define DAY_MS (INT64_C(24) * 60 * 60 * 1000)
+#define WINDOWS (OPTION(OPT_PER) | OPTION(OPT_CALENDAR) | OPTION(OPT_RATE) | OPTION(OPT_WINDOW))
 
 const struct option_spec option_specs[_OPT_COUNT] = {
 	[OPT_SOCKET] = {
@@ -66,7 +73,84 @@ const struct option_spec option_specs[_OPT_COUNT] = {
 		.name = "expire-after", .type = OPTION_DURATION, .arg = "D", .max = INT64_MAX,
 		.help = "remove counters idle for so long, their totals stay in their parents; 0: never",
 	},
+	[OPT_CHECK] = {
+		.name = "check", .type = OPTION_FLAG,
+		.help = "exit status 1 if usage is above a max, at a PATH or at what it is below of",
+	},
+	[OPT_LIMITS] = {
+		.name = "limits", .type = OPTION_FLAG,
+		.help = "show limits and usage too, as on a terminal",
+	},
+	[OPT_DRY_RUN] = {
+		.name = "dry-run", .type = OPTION_FLAG, .excludes = OPTION(OPT_WAIT),
+		.help = "only say what would be answered; change nothing",
+	},
+	[OPT_WAIT] = {
+		.name = "wait", .type = OPTION_DURATION, .optional = true, .arg = "D", .max = DAY_MS,
+		.excludes = OPTION(OPT_DRY_RUN),
+		.help = "if there is no room, wait for it, first come first served; at most D, else a day",
+	},
+	[OPT_CHARGE] = {
+		.name = "charge", .type = OPTION_LIST, .arg = "PATH[:N]",
+		.help = "what to charge: N, or 1, at PATH; may be given again, and all are charged or none",
+	},
+	[OPT_MAX] = {
+		.name = "max", .type = OPTION_NUMBER, .arg = "N", .max = QUOTA_MAX,
+		.excludes = OPTION(OPT_RATE),
+		.help = "a charge that would bring usage above N is refused; 0 refuses all",
+	},
+	[OPT_HIGH] = {
+		.name = "high", .type = OPTION_NUMBER, .arg = "N", .max = QUOTA_MAX,
+		.excludes = OPTION(OPT_RATE),
+		.help = "a charge that brings usage above N is granted, and told so",
+	},
+	[OPT_LOW] = {
+		.name = "low", .type = OPTION_NUMBER, .arg = "N", .max = QUOTA_MAX, .excludes = WINDOWS,
+		.help = "N of usage is protected against siblings, as far as can be",
+	},
+	[OPT_MIN] = {
+		.name = "min", .type = OPTION_NUMBER, .arg = "N", .max = QUOTA_MAX, .excludes = WINDOWS,
+		.help = "N of usage is protected against siblings",
+	},
+	[OPT_PER] = {
+		.name = "per", .type = OPTION_DURATION, .arg = "D", .min = 1000, .max = 31 * DAY_MS,
+		.excludes = WINDOWS | OPTION(OPT_LOW) | OPTION(OPT_MIN),
+		.help = "count anew in each stretch of D, 1s to 31d, aligned to UTC",
+	},
+	[OPT_CALENDAR] = {
+		.name = "calendar", .type = OPTION_CHOICE, .arg = "day|week|month", .choices = choices_calendar,
+		.excludes = WINDOWS | OPTION(OPT_LOW) | OPTION(OPT_MIN),
+		.help = "count anew each day, week (from Monday) or month, in UTC",
+	},
+	[OPT_RATE] = {
+		.name = "rate", .type = OPTION_RATE, .arg = "N/D", .min = 1, .max = QUOTA_MAX,
+		.excludes = WINDOWS | OPTION(OPT_MAX) | OPTION(OPT_HIGH) | OPTION(OPT_LOW) | OPTION(OPT_MIN),
+		.help = "grant N in D, steadily, like 100/s or 5k/10m; with --burst",
+	},
+	[OPT_BURST] = {
+		.name = "burst", .type = OPTION_NUMBER, .arg = "N", .min = 1, .max = QUOTA_MAX,
+		.help = "with --rate: how many at most at once, after a pause",
+	},
+	[OPT_WINDOW] = {
+		.name = "window", .type = OPTION_CHOICE, .arg = "none|rate", .choices = choices_window,
+		.excludes = WINDOWS,
+		.help = "the limits without a window, or the rate",
+	},
+	[OPT_SHADOW] = {
+		.name = "shadow", .type = OPTION_FLAG,
+		.help = "try it out: decide and count, but refuse nothing",
+	},
 };
+
+const char *option_value_text(const struct option_spec *spec, char text[OPTION_VALUE_BYTES])
+{
+	text[0] = '\0';
+	if (spec->arg != NULL) {
+		(void)snprintf(text, OPTION_VALUE_BYTES, spec->optional ? "[=%s]" : " %s",
+			       spec->arg);
+	}
+	return text;
+}
 
 /* getopt_long's val of a long option, beyond any letter. */
 #define VAL(id) (256 + (int)(id))
@@ -156,6 +240,71 @@ static bool in_range(const struct where *where, const struct option_spec *spec, 
 	return bad_value(where, spec, text, why);
 }
 
+/* "100/s", "5k/10m": N and D; a unit alone is one of it. */
+static bool parse_rate(const struct where *where, const struct option_spec *spec, const char *text,
+		       struct option_value *value)
+{
+	const char *slash = strchr(text, '/');
+	char number[32];
+	char duration[32];
+	enum amount_error error = AMOUNT_OK;
+
+	if (slash == NULL || (size_t)(slash - text) >= sizeof(number) ||
+	    strlen(slash) >= sizeof(duration) - 1) {
+		return bad_value(where, spec, text, "not N/D; give one like 100/s or 5k/10m");
+	}
+	(void)snprintf(number, sizeof(number), "%.*s", (int)(slash - text), text);
+	(void)snprintf(duration, sizeof(duration), "%s%s",
+		       slash[1] >= 'a' && slash[1] <= 'z' ? "1" : "", slash + 1);
+	error = amount_parse(number, &value->number);
+	if (error != AMOUNT_OK) {
+		return bad_value(where, spec, text, amount_error_text(error));
+	}
+	error = amount_parse_duration(duration, &value->per_ms);
+	if (error != AMOUNT_OK) {
+		return bad_value(where, spec, text, amount_duration_error_text(error));
+	}
+	if (value->per_ms == 0) {
+		return bad_value(where, spec, text, "no time; give a rate like 100/s or 5k/10m");
+	}
+	return in_range(where, spec, text, value->number);
+}
+
+/* What takes the value of an option that was given without one? The word after it would be an operand. */
+static bool lacks_sign(const struct where *where, const struct option_spec *spec, const char *next)
+{
+	char hint[96];
+	char right[64];
+	int64_t number = 0;
+
+	if (next == NULL || amount_parse_duration(next, &number) != AMOUNT_OK) {
+		return false;
+	}
+	(void)snprintf(right, sizeof(right), "--%s %s", spec->name, next);
+	(void)snprintf(hint, sizeof(hint), "--%s=%s is right", spec->name, next);
+	fail(where, "a value stands apart from its option:", right, hint);
+	return true;
+}
+
+static bool append(struct args *args, const char *text)
+{
+	const char **list = reallocarray(args->list, args->n_list + 1, sizeof(*list));
+
+	if (list == NULL) {
+		return false;
+	}
+	args->list = list;
+	args->list[args->n_list++] = text;
+	return true;
+}
+
+void args_deinit(struct args *args)
+{
+	free(args->list);
+	args->list = NULL;
+	args->n_list = 0;
+}
+
 static bool parse_value(const struct where *where, enum option_id id, const char *text,
 			struct option_value *ret_value)
 {
@@ -163,6 +312,10 @@ static bool parse_value(const struct where *where, enum option_id id, const char
 	struct option_value value = { .given = true, .text = text };
 	enum amount_error error = AMOUNT_OK;
 
+	if (text == NULL) {
+		*ret_value = value;
+		return true;
+	}
 	switch (spec->type) {
 	case OPTION_NUMBER:
 		error = amount_parse(text, &value.number);
@@ -181,8 +334,14 @@ static bool parse_value(const struct where *where, enum option_id id, const char
 			return false;
 		}
 		break;
+	case OPTION_RATE:
+		if (!parse_rate(where, spec, text, &value)) {
+			return false;
+		}
+		break;
 	case OPTION_FLAG:
 	case OPTION_TEXT:
+	case OPTION_LIST:
 	default:
 		break;
 	}
@@ -207,6 +366,7 @@ static void describe(uint64_t allowed, struct option *ret_long, char *ret_letter
 		}
 		*ret_long++ = (struct option){ spec->name,
 					       spec->type == OPTION_FLAG ? no_argument
+					       : spec->optional		 ? optional_argument
 									 : required_argument,
 					       NULL, VAL(id) };
 		if (spec->letter != 0) {
@@ -230,8 +390,9 @@ static enum option_id option_of(int val)
 	return (enum option_id)id;
 }
 
-/* What getopt_long gave for one option. `given`: the word it was in. */
-static bool take(const struct where *where, int val, const char *given, struct args *args)
+/* What getopt_long gave for one option. `given`: the word it was in; `next`: the one after it, or NULL. */
+static bool take(const struct where *where, int val, const char *given, const char *next,
+		 struct args *args)
 {
 	enum option_id id = option_of(val == ':' || val == '?' ? optopt : val);
 	char hint[96];
@@ -251,13 +412,23 @@ static bool take(const struct where *where, int val, const char *given, struct a
 		return false;
 	}
 	for (int other = 0; other < _OPT_COUNT; other++) {
-		if ((option_specs[id].excludes & OPTION(other)) && args->option[other].given) {
-			(void)snprintf(hint, sizeof(hint), "choose one of both");
+		if ((option_specs[id].excludes & OPTION(other)) && other != (int)id &&
+		    args->option[other].given) {
+			(void)snprintf(hint, sizeof(hint), "it does not go with --%s",
+				       option_specs[other].name);
 			fail(where, "an option contradicts another:", given, hint);
 			return false;
 		}
 	}
-	return parse_value(where, id, optarg != NULL ? optarg : "", &args->option[id]);
+	if (option_specs[id].optional && optarg == NULL &&
+	    lacks_sign(where, &option_specs[id], next)) {
+		return false;
+	}
+	if (option_specs[id].type == OPTION_LIST && !append(args, optarg)) {
+		where->cli->no_memory = true;
+		return false;
+	}
+	return parse_value(where, id, optarg, &args->option[id]);
 }
 
 static bool is_operand(const char *word)
@@ -293,7 +464,8 @@ bool args_parse(struct cli *cli, const char *name, uint64_t allowed, bool whole,
 		do {
 			int val = getopt_long(argc - at + 1, argv + at - 1, letters, longs, NULL);
 
-			if (!take(&where, val, argv[at], args)) {
+			if (!take(&where, val, argv[at], at + 1 < argc ? argv[at + 1] : NULL,
+				  args)) {
 				return false;
 			}
 		} while (optind == 1);

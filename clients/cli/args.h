@@ -4,6 +4,7 @@
  *
  * Options are known by number; a command lists its own as a set of bits. All values are checked here, so that a command reads
  * plain values. Options and operands may come in any order; "--" ends the options; "-5" is an operand, so that N may be negative.
+ * A value that may be left out, as in --wait[=D], is only taken from the same word.
  */
 #include "clients/cli/cli.h"
 
@@ -21,6 +22,21 @@ enum option_id {
 	OPT_MAX_COUNTERS,
 	OPT_OVERFLOW,
 	OPT_EXPIRE_AFTER,
+	OPT_CHECK,
+	OPT_LIMITS,
+	OPT_DRY_RUN,
+	OPT_WAIT,
+	OPT_CHARGE,
+	OPT_MAX,
+	OPT_HIGH,
+	OPT_LOW,
+	OPT_MIN,
+	OPT_PER,
+	OPT_CALENDAR,
+	OPT_RATE,
+	OPT_BURST,
+	OPT_WINDOW,
+	OPT_SHADOW,
 	_OPT_COUNT,
 };
 
@@ -35,12 +51,15 @@ enum option_type {
 	OPTION_NUMBER,
 	OPTION_DURATION, /* milliseconds */
 	OPTION_CHOICE,	 /* the index into `choices` */
+	OPTION_RATE,	 /* N in `number`, D in `per_ms` */
+	OPTION_LIST,	 /* text; given again, all of it is kept */
 };
 
 struct option_spec {
 	const char *name;
 	char letter; /* 0: none */
 	enum option_type type;
+	bool optional;	 /* its value may be left out: a duration */
 	const char *arg; /* what help calls its value */
 	const char *help;
 	const char *const *choices; /* NULL at the end */
@@ -52,12 +71,15 @@ extern const struct option_spec option_specs[_OPT_COUNT];
 
 struct option_value {
 	bool given;
-	const char *text;
+	const char *text; /* NULL: it was left out */
 	int64_t number;
+	int64_t per_ms;
 };
 
 struct args {
 	struct option_value option[_OPT_COUNT];
+	const char **list; /* of OPTION_LIST; no command has two of them */
+	size_t n_list;
 	char **operands; /* in argv, which is reordered */
 	size_t n_operands;
 };
@@ -81,3 +103,8 @@ static inline enum ration_consistency args_consistency(const struct args *args)
  */
 bool args_parse(struct cli *cli, const char *name, uint64_t allowed, bool whole, int argc,
 		char **argv, struct args *args);
+void args_deinit(struct args *args);
+
+/* What follows an option's name in help: " D"; "[=D]" where the value may be left out; "" where there is none. */
+#define OPTION_VALUE_BYTES 64
+const char *option_value_text(const struct option_spec *spec, char text[OPTION_VALUE_BYTES]);

@@ -15,8 +15,8 @@
 
 const struct cli_status_info cli_statuses[_CLI_STATUS_COUNT] = {
 	[CLI_DONE] = { 0, "done" },
-	[CLI_REFUSED] = { 1, "refused by a quota" },
-	[CLI_USAGE] = { 3, "wrong usage, or (add -) some lines were wrong" },
+	[CLI_REFUSED] = { 1, "refused by a quota, or (get --check) over one" },
+	[CLI_USAGE] = { 3, "wrong usage, or (add -, charge -) some lines were wrong" },
 	[CLI_NO_PATH] = { 2, "no such path, or no such metric" },
 	[CLI_NO_DAEMON] = { 6, "no daemon, or it did not answer in time" },
 	[CLI_ANSWERED] = { 4, "the daemon answered an error" },
@@ -57,6 +57,19 @@ void cli_fail(struct cli *cli, enum cli_status status, int code, const char *for
 	free(text);
 }
 
+void cli_warn(struct cli *cli, const char *format, ...)
+{
+	va_list ap;
+
+	clear_progress(cli);
+	(void)fputs("rationctl: ", cli->err);
+	va_start(ap, format);
+	(void)vfprintf(cli->err, format, ap);
+	va_end(ap);
+	(void)fputc('\n', cli->err);
+	(void)fflush(cli->err);
+}
+
 void cli_note(struct cli *cli, const char *format, ...)
 {
 	va_list ap;
@@ -85,6 +98,25 @@ void cli_put(struct cli *cli, const char *key, json_t *value)
 	}
 }
 
+void cli_list(struct cli *cli, json_t *array, json_t *item)
+{
+	if (!cli->json || json_array_size(array) >= CLI_LISTED_MAX) {
+		json_decref(item);
+	} else {
+		cli->no_memory |= json_array_append_new(array, item) != 0;
+	}
+}
+
+void cli_ran(struct cli *cli, int status)
+{
+	cli->ran = true;
+	cli->ran_status = status;
+	if (cli->error != NULL) {
+		cli->no_memory |=
+			json_object_set_new(cli->error, "status", json_integer(status)) != 0;
+	}
+}
+
 /* ---- the daemon ---- */
 
 const char *cli_socket(const struct cli *cli)
@@ -100,11 +132,13 @@ const char *cli_socket(const struct cli *cli)
 struct ration *cli_client(struct cli *cli, const struct ration_options *options)
 {
 	const char *url = cli_socket(cli);
+	struct ration_options leave_nothing = RATION_OPTIONS_INIT;
 
 	if (cli->client != NULL) {
 		return cli->client;
 	}
-	cli->client = ration_open(url, options);
+	leave_nothing.session_lifetime_ms = 0;
+	cli->client = ration_open(url, options != NULL ? options : &leave_nothing);
 	if (cli->client == NULL && errno == EINVAL) {
 		char *safe = text_safe_string(url);
 
@@ -119,8 +153,7 @@ struct ration *cli_client(struct cli *cli, const struct ration_options *options)
 	return cli->client;
 }
 
-/* What libration said of its last failure, or `otherwise`. To be freed. */
-static char *reason(const char *otherwise)
+char *cli_reason(const char *otherwise)
 {
 	const char *text = ration_error();
 
@@ -140,7 +173,7 @@ static const char *without_place(const char *why)
 void cli_answer(struct cli *cli, int r, const char *path)
 {
 	char *safe = path != NULL ? text_safe_string(path) : NULL;
-	char *why = r > 0 ? reason(ration_code_name(r)) : reason(strerror(-r));
+	char *why = r > 0 ? cli_reason(ration_code_name(r)) : cli_reason(strerror(-r));
 	char *url = text_safe_string(cli_socket(cli));
 	char duration[AMOUNT_DURATION_BYTES];
 
@@ -242,9 +275,14 @@ static void run_command(struct cli *cli, int argc, char **argv, struct args *arg
 		command_unknown(cli, argv, (size_t)argc);
 		return;
 	}
-	if (!args_parse(cli, command->name, OPTIONS_GLOBAL | command->options, /* whole= */ true,
-			argc - (int)words + 1, argv + words - 1, args)) {
+	if (!args_parse(cli, command->name, OPTIONS_GLOBAL | command->options,
+			/* whole= */ !command->before, argc - (int)words + 1, argv + words - 1,
+			args)) {
 		return;
+	}
+	if (command->before) {
+		/* A --json among the operands is not for us. */
+		cli->json = args_has(args, OPT_JSON);
 	}
 	apply_globals(cli, args);
 	if (args_has(args, OPT_HELP)) {
@@ -277,6 +315,7 @@ static void run(struct cli *cli, int argc, char **argv)
 	} else {
 		run_command(cli, (int)args.n_operands, args.operands, &args);
 	}
+	args_deinit(&args);
 }
 
 /* Print the one object of --json. Help is the exception: it stays text. */
@@ -316,5 +355,5 @@ int cli_run(struct cli *cli, int argc, char **argv)
 	json_decref(cli->error);
 	cli->object = NULL;
 	cli->error = NULL;
-	return (int)cli->status;
+	return cli->ran ? cli->ran_status : (int)cli->status;
 }

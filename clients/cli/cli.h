@@ -41,6 +41,8 @@ struct cli {
 	bool err_terminal;
 	bool utf8; /* the locale's */
 
+	int watch_ms; /* how often run looks for the daemon; 0: as cmd_run.c says */
+
 	bool json;
 	const char *socket; /* NULL: libration's default */
 	int timeout_ms;
@@ -52,6 +54,8 @@ struct cli {
 	bool progress; /* a progress line stands on `err` */
 	bool no_memory;
 	int signal; /* not 0: it ended the run, and is to end the process too, once all is delivered and printed */
+	bool ran; /* the COMMAND of run, or in vain: the exit status is not ours but `ran_status` */
+	int ran_status;
 };
 
 /* Run one command line. argv[0] is the program's name. Returns the exit status; prints all there is to print. */
@@ -61,11 +65,21 @@ int cli_run(struct cli *cli, int argc, char **argv);
 void cli_fail(struct cli *cli, enum cli_status status, int code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* One line on `err`, as "rationctl: TEXT", of what is no failure: for scripts' logs as for people. */
+void cli_warn(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* One line on `err` for people alone: nothing where `err` is not a terminal. */
 void cli_note(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Add a member to the object; takes the reference. Does nothing (but to drop `value`) without --json. */
 void cli_put(struct cli *cli, const char *key, json_t *value);
+
+/* Append to a list for --json, as long as it is short: of lines of input there may be any number. Takes the reference. */
+#define CLI_LISTED_MAX 100
+void cli_list(struct cli *cli, json_t *array, json_t *item);
+
+/* The exit status is that of another command, or 126 or 127 for one that could not be run. */
+void cli_ran(struct cli *cli, int status);
 
 /* An integer as JSON readers everywhere keep it exact: up to 2^53 an integer, above a string. NULL: no memory. */
 #define JSON_EXACT_MAX (INT64_C(1) << 53)
@@ -73,7 +87,10 @@ json_t *json_exact(int64_t number);
 
 /* ---- the daemon ---- */
 
-/* The client of this run, opened at the first call. NULL: reported. `options` may be NULL, and counts at the first call alone. */
+/*
+ * The client of this run, opened at the first call. NULL: reported. `options` counts at the first call alone; NULL: a session that ends
+ * with its connection, so that a command leaves nothing behind.
+ */
 struct ration *cli_client(struct cli *cli, const struct ration_options *options);
 
 /* How messages call the daemon's place: the --socket, or what libration takes without one. */
@@ -81,6 +98,9 @@ const char *cli_socket(const struct cli *cli);
 
 /* Report what a libration function returned if it is not 0. `path`: what it was about, or NULL. */
 void cli_answer(struct cli *cli, int r, const char *path);
+
+/* What libration said of its last failure, made safe, or `otherwise`. To be freed; NULL: no memory. */
+char *cli_reason(const char *otherwise);
 
 /* How far an answer may be off: members error_bound and age_ms with --json, a note for people else. */
 void cli_view(struct cli *cli, const struct ration_view *view);

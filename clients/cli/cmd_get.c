@@ -1,5 +1,6 @@
 #include "clients/cli/command.h"
 
+#include "clients/cli/limits.h"
 #include "clients/cli/table.h"
 #include "clients/cli/text.h"
 
@@ -69,6 +70,36 @@ static void print(struct cli *cli, char **paths, size_t n, const struct ration_v
 	table_deinit(&table);
 }
 
+/* Report what is over its max at `path`, or at what it is below of. False: there is no use in going on. */
+static bool check(struct cli *cli, struct ration *client, const char *path)
+{
+	struct ration_explanation *explanation = NULL;
+	int r = ration_quota_explain(client, path, cli->timeout_ms, &explanation);
+
+	cli_answer(cli, r, path);
+	for (size_t i = 0; r == 0 && i < explanation->n_levels; i++) {
+		const struct ration_level *level = &explanation->levels[i];
+		char phrase[LIMITS_PHRASE_BYTES];
+		char *safe = text_safe_string(path);
+		char *at = text_safe_string(level->path);
+		int64_t limit = 0;
+
+		if (level->over_max && !level->limits.shadow &&
+		    limits_hard(&level->limits, &limit)) {
+			cli_fail(cli, CLI_REFUSED, RATION_RESOURCE_EXHAUSTED,
+				 "%s: over max at %s: %s, usage %" PRId64, safe != NULL ? safe : "",
+				 at != NULL ? at : "",
+				 limits_phrase(level->limits.has_max ? "max" : "burst", limit,
+					       &level->limits.window, phrase),
+				 level->usage);
+		}
+		free(safe);
+		free(at);
+	}
+	ration_explanation_free(explanation);
+	return r >= 0;
+}
+
 void cmd_get(struct cli *cli, const struct args *args)
 {
 	struct ration *client = cli_client(cli, NULL);
@@ -90,6 +121,11 @@ void cmd_get(struct cli *cli, const struct args *args)
 	if (r == 0) {
 		print(cli, args->operands, args->n_operands, values);
 		cli_view(cli, &view);
+	}
+	for (size_t i = 0; r == 0 && args_has(args, OPT_CHECK) && i < args->n_operands; i++) {
+		if (values[i].code == RATION_OK && !check(cli, client, args->operands[i])) {
+			break;
+		}
 	}
 	free(values);
 }

@@ -1,5 +1,7 @@
 #include "clients/cli/command.h"
 
+#include "clients/cli/limits.h"
+#include "clients/cli/standing.h"
 #include "clients/cli/table.h"
 #include "clients/cli/text.h"
 #include "clients/cli/tree.h"
@@ -50,8 +52,37 @@ static const char *indent(const struct tree_node *node, bool lines, char *buffer
 	return buffer;
 }
 
-static void print(struct cli *cli, const struct tree *tree)
+/* Bar, usage, limit and what that is: of the fullest of a node's limits. */
+static void cells_of_limits(struct table *table, const struct standing *standing, bool utf8)
 {
+	char bar[STANDING_BAR_BYTES];
+	char window[LIMITS_WINDOW_BYTES];
+	int64_t limit = 0;
+	const struct ration_level *level = standing_fullest(standing, &limit);
+	const char *what = NULL;
+
+	if (level == NULL) {
+		for (int i = 0; i < 4; i++) {
+			table_cell(table, "%s", "");
+		}
+		return;
+	}
+	what = level->limits.has_max ? "max" : level->limits.has_high ? "high" : "";
+	(void)limits_window(&level->limits, window);
+	table_cell(table, "%s", standing_bar(level->usage, limit, utf8, bar));
+	table_cell(table, "%" PRId64, level->usage);
+	table_cell(table, "%" PRId64, limit);
+	table_cell(table, "%s%s%s", what, what[0] != '\0' && window[0] != '-' ? " " : "",
+		   window[0] != '-' ? window : window + 1);
+}
+
+static void print(struct cli *cli, const struct tree *tree, const struct standings *standings)
+{
+	static const char *const head[] = { "total", "own", "path" };
+	static const char *const head_limits[] = {
+		"total", "own", "", "usage", "limit", "", "path"
+	};
+	bool limits = standings != NULL && standings->n_limited > 0;
 	char buffer[INDENT_BYTES];
 	struct table table;
 
@@ -59,16 +90,17 @@ static void print(struct cli *cli, const struct tree *tree)
 		cli_note(cli, "(nothing has been counted yet)");
 		return;
 	}
-	table_init(&table, "rrl");
-	table_cell(&table, "total");
-	table_cell(&table, "own");
-	table_cell(&table, "path");
+	table_init(&table, limits ? "rrlrrll" : "rrl");
+	table_head(&table, limits ? head_limits : head);
 	for (size_t i = 0; i < tree->n; i++) {
 		const struct tree_node *node = tree->order[i];
 		char *safe = text_safe_string(tree_name(node));
 
 		table_cell(&table, "%" PRId64, node->total);
 		table_cell(&table, "%" PRId64, node->own);
+		if (limits) {
+			cells_of_limits(&table, standings_of(standings, tree, node), cli->utf8);
+		}
 		table_cell(&table, "%s%s", indent(node, cli->utf8 && cli->out_terminal, buffer),
 			   safe != NULL ? safe : "");
 		free(safe);
@@ -77,22 +109,71 @@ static void print(struct cli *cli, const struct tree *tree)
 	table_deinit(&table);
 }
 
-static void put(struct cli *cli, const char *root, const struct tree *tree)
+/* All limits of a node, each with how it stands. */
+static json_t *limits_array(const struct standing *standing)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < standing->n; i++) {
+		const struct ration_level *level = &standing->levels[i];
+		json_t *object = limits_object(&level->limits);
+
+		if (json_object_set_new(object, "usage", json_exact(level->usage)) != 0 ||
+		    json_object_set_new(object, "left",
+					level->left == INT64_MAX ? json_null()
+								 : json_exact(level->left)) != 0 ||
+		    json_array_append(array, object) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+		json_decref(object);
+		if (array == NULL) {
+			break;
+		}
+	}
+	return array;
+}
+
+static void put(struct cli *cli, const char *root, const struct tree *tree,
+		const struct standings *standings)
 {
 	json_t *nodes = json_array();
 
 	for (size_t i = 0; i < tree->n; i++) {
 		const struct tree_node *node = tree->order[i];
+		const struct standing *standing = standings_of(standings, tree, node);
 		json_t *object =
 			json_pack("{s:s, s:i, s:s, s:b, s:o, s:o}", "path", node->path, "depth",
 				  (int)node->depth, "kind", node->gauge ? "gauge" : "counter",
 				  "leaf", node->leaf, "own", json_exact(node->own), "total",
 				  json_exact(node->total));
 
+		if (standing != NULL) {
+			cli->no_memory |=
+				json_object_set_new(object, "limits", limits_array(standing)) != 0;
+		}
 		cli->no_memory |= json_array_append_new(nodes, object) != 0;
 	}
 	cli_put(cli, "path", json_string(root));
 	cli_put(cli, "nodes", nodes);
+}
+
+/* Print what was walked. */
+static void show(struct cli *cli, struct ration *client, const char *root, const struct tree *tree,
+		 bool limits)
+{
+	struct standings standings = { 0 };
+
+	if (!limits) {
+		print(cli, tree, NULL);
+	} else if (standings_init(&standings, cli, client, tree)) {
+		if (cli->json) {
+			put(cli, root, tree, &standings);
+		} else {
+			print(cli, tree, &standings);
+		}
+	}
+	standings_deinit(&standings);
 }
 
 void cmd_tree(struct cli *cli, const struct args *args)
@@ -114,11 +195,8 @@ void cmd_tree(struct cli *cli, const struct args *args)
 	if (walk.no_memory || !tree_arrange(&walk.tree, args->option[OPT_SORT].number == 1)) {
 		cli->no_memory = true;
 	} else if (r == 0) {
-		if (cli->json) {
-			put(cli, root, &walk.tree);
-		} else {
-			print(cli, &walk.tree);
-		}
+		show(cli, client, root, &walk.tree,
+		     cli->json || cli->out_terminal || args_has(args, OPT_LIMITS));
 		cli_view(cli, &view);
 	}
 	tree_deinit(&walk.tree);

@@ -13,6 +13,7 @@ const struct command commands[] = {
 		"PATH [N]",
 		"count N, or 1, at PATH; 'add -' reads lines of PATH N",
 		0,
+		false,
 		1,
 		2,
 		"Adds N to the counter at PATH, which is made if it is not there, and returns when every total includes it. N may be "
@@ -36,30 +37,169 @@ const struct command commands[] = {
 		"get",
 		"PATH...",
 		"print totals",
-		READING,
+		READING | OPTION(OPT_CHECK),
+		false,
 		1,
 		OPERANDS_MANY,
 		"Prints a line for each PATH: its total (all that was added at it and below it) and the path. With --json also what was "
-		"added at the very path (own). A path that is not there is reported, the others are printed, and the exit status is 3.",
+		"added at the very path (own). A path that is not there is reported, the others are printed, and the exit status is 3.\n"
+		"\n"
+		"With --check the exit status is 1 if usage is above a max (or a rate's burst) at one of the paths or at anything it is below "
+		"of, in any window, and each such place is reported. Reaching a max exactly is not over it, going over a high is not "
+		"either, and limits in shadow don't count. Charges never bring usage above a max, but what is added does. Whether there is "
+		"room for more is another question: 'rationctl charge --dry-run PATH' answers it.",
 		cmd_get,
 	},
 	{
 		"tree",
 		"[PATH]",
 		"print all that is below PATH, or everything",
-		READING | OPTION(OPT_DEPTH) | OPTION(OPT_SORT),
+		READING | OPTION(OPT_DEPTH) | OPTION(OPT_SORT) | OPTION(OPT_LIMITS),
+		false,
 		0,
 		1,
 		"Prints a line for each counter, parents before children: its total, what was added at the very path (own), and its name. "
 		"On a terminal with a UTF-8 locale the tree is drawn with lines, otherwise with two blanks a level. With --json \"nodes\" "
-		"lists them in the same order, each with its whole path and its depth (1: a metric).",
+		"lists them in the same order, each with its whole path and its depth (1: a metric).\n"
+		"\n"
+		"On a terminal, or with --limits, nodes that have limits show the fullest of them: a bar, usage, the limit and what it is. The "
+		"bar is full only if nothing is left. With --json \"limits\" has all of a node's limits.",
 		cmd_tree,
+	},
+	{
+		"charge",
+		"PATH [N]...",
+		"ask for room: charge N, or 1, at PATH; 'charge -' reads lines of PATH N",
+		OPTION(OPT_DRY_RUN) | OPTION(OPT_WAIT),
+		false,
+		1,
+		OPERANDS_MANY,
+		"Charges N at PATH, and so at all that PATH is below of, if every limit on the way has room for it. Several PATH N are one "
+		"charge: all are granted or none. A word after PATH that begins with a digit or a sign is its N; in front of a PATH that begins "
+		"so its predecessor's N has to be written out.\n"
+		"\n"
+		"The exit status is 0 if it is granted, and 1 if it is refused: then nothing is charged, and each limit that has no room is "
+		"reported with its path, its window, what is used, what is left, and when to try again. Limits that are over their high, or "
+		"in shadow and would have refused, are reported too.\n"
+		"\n"
+		"On a gauge the charge is held until 'rationctl uncharge' gives it back; see 'rationctl run' for one that ends by itself. On a "
+		"counter it is counted, and stays.\n"
+		"\n"
+		"With - in the place of PATH, lines of PATH N are read from standard input, written as those of 'rationctl add -'. Each line is a "
+		"charge of its own, in their order, and for each one line is printed: granted or refused, N, PATH, and the first limit that "
+		"has something to say, with tabs between them. The exit status is 1 if any was refused. With --json there are sums, and the first "
+		"100 refusals.\n"
+		"\n"
+		"  rationctl charge requests/acme/web 5 traffic/acme 64Ki\n"
+		"  rationctl charge --wait=30s jobs/acme",
+		cmd_charge,
+	},
+	{
+		"uncharge",
+		"PATH [N]",
+		"give back N, or 1, of what was charged at PATH, a gauge",
+		0,
+		false,
+		1,
+		2,
+		"Gives back what 'rationctl charge' has charged at this very PATH, by anyone. More than that is an error, and nothing is given back "
+		"then; so is a counter, where charges stay. What was counted in a window stays counted there.",
+		cmd_uncharge,
+	},
+	{
+		"run",
+		"--charge PATH[:N] -- COMMAND...",
+		"run COMMAND, and hold a charge while it runs",
+		OPTION(OPT_CHARGE) | OPTION(OPT_WAIT),
+		true,
+		1,
+		OPERANDS_MANY,
+		"Charges N, or 1, at PATH and runs COMMAND if that is granted; when COMMAND has ended, what was charged on gauges is given back. "
+		"What follows the last colon is N, so a PATH with a colon in it needs its N. With several --charge all are charged or none. "
+		"If it is refused COMMAND is not run, and the exit status is 1. With --wait it waits for room, in a queue with all others who do.\n"
+		"\n"
+		"The exit status is COMMAND's, 128 and the signal's number if a signal ended it, 127 if there is no such command, and 126 if it "
+		"can't be run. SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to it; but not those that a terminal "
+		"sends, which COMMAND gets by itself. Standard input and output are COMMAND's alone: with --json there is an object only if "
+		"COMMAND was not run.\n"
+		"\n"
+		"However rationctl ends, SIGKILL included, the charge is given back: the daemon does it when the connection has been gone for "
+		"2 seconds (15 seconds over TCP). A connection that is back before has lost nothing. If the daemon goes away while COMMAND "
+		"runs, that is reported, and COMMAND goes on; a daemon that was started anew does not hold the charge.\n"
+		"\n"
+		"  rationctl run --charge jobs/acme:4 --wait=10m -- make -j4",
+		cmd_run,
+	},
+	{
+		"quota set",
+		"PATH",
+		"set limits for PATH, or for all paths that match it",
+		OPTION(OPT_MAX) | OPTION(OPT_HIGH) | OPTION(OPT_LOW) | OPTION(OPT_MIN) |
+			OPTION(OPT_PER) | OPTION(OPT_CALENDAR) | OPTION(OPT_RATE) |
+			OPTION(OPT_BURST) | OPTION(OPT_SHADOW),
+		false,
+		1,
+		1,
+		"PATH may be a template: * is any one segment, ** at the end one or more. Limits without a window hold for all that a counter "
+		"ever counted, or for what a gauge has now; --per, --calendar and --rate choose a window. A path can have limits in several "
+		"windows, each set by a command of its own; a charge must fit them all, at PATH and at all it is below of.\n"
+		"\n"
+		"The limits are exactly those that the options say: what was set before for this PATH and window, or is in the daemon's "
+		"configuration, is replaced. They hold at once, and until 'rationctl quota remove' or the daemon's end. A max may be below what is "
+		"in use: then charges are refused until usage has fallen. What is allowed, but unwise, is reported as a note.\n"
+		"\n"
+		"  rationctl quota set requests/acme --max 10k --per 1m\n"
+		"  rationctl quota set 'requests/*/web' --rate 100/s --burst 500\n"
+		"  rationctl quota set jobs --max 64 --high 48",
+		cmd_quota_set,
+	},
+	{
+		"quota show",
+		"[PATH]",
+		"print what limits are set, and where",
+		0,
+		false,
+		0,
+		1,
+		"Prints a line for each rule: max (or a rate's burst), high, low and min, its window, where it comes from, and its path or template. "
+		"A rule of the configuration that does not hold, because one set at run time does, is marked as overridden. With PATH those "
+		"of PATH, of what is below it, and the templates that match it; the exit status is 3 if there is none. How the limits stand "
+		"is told by 'rationctl quota explain' and 'rationctl tree'.",
+		cmd_quota_show,
+	},
+	{
+		"quota explain",
+		"PATH",
+		"print all that limits PATH, and how it stands",
+		0,
+		false,
+		1,
+		1,
+		"Says how much more fits, and where the least is left. Then, from PATH up to its metric, a line for each limit in each window: "
+		"usage, max (or a rate's burst), what is left, high, the highest usage there was, how many charges were refused here, how much "
+		"was added beyond max without being asked for (forced), the window, and whether it is the one that binds, or over its max or "
+		"high. Then what is protected by min and low, as set and in effect; the siblings on the way that use more than is "
+		"protected of them; leases, which are units that programs have taken in advance; and the rules that the limits come from, in the "
+		"order of the limits.",
+		cmd_quota_explain,
+	},
+	{
+		"quota remove",
+		"PATH",
+		"remove limits that were set at run time",
+		OPTION(OPT_PER) | OPTION(OPT_CALENDAR) | OPTION(OPT_WINDOW),
+		false,
+		1,
+		1,
+		"Removes those of all windows, or of the one that an option names. What the daemon's configuration says for PATH holds again.",
+		cmd_quota_remove,
 	},
 	{
 		"flush",
 		"",
 		"have the daemon fold all that its workers hold back",
 		0,
+		false,
 		0,
 		0,
 		"When it returns, every total includes all that the daemon had received. Totals do so within the daemon's flush interval "
@@ -71,6 +211,7 @@ const struct command commands[] = {
 		"",
 		"print the daemon's version and what it says of itself",
 		0,
+		false,
 		0,
 		0,
 		"Prints name, value and meaning of each of the daemon's own metrics.",
@@ -81,6 +222,7 @@ const struct command commands[] = {
 		"[NAME...]",
 		"print what metrics are declared to be",
 		0,
+		false,
 		0,
 		OPERANDS_MANY,
 		"A metric is the first segment of a path. Prints its kind, its ceiling on counters, what happens past that, and after how "
@@ -93,6 +235,7 @@ const struct command commands[] = {
 		"declare a metric, or change it",
 		OPTION(OPT_KIND) | OPTION(OPT_MAX_COUNTERS) | OPTION(OPT_OVERFLOW) |
 			OPTION(OPT_EXPIRE_AFTER),
+		false,
 		1,
 		1,
 		"What no option names stays as it is; a new metric is a counter without a ceiling of its own, whose counters never expire. "
@@ -107,6 +250,7 @@ const struct command commands[] = {
 		"",
 		"print the version",
 		0,
+		false,
 		0,
 		0,
 		"Prints the versions of rationctl and of its libration. The daemon's own is in 'rationctl status'.",
@@ -117,6 +261,7 @@ const struct command commands[] = {
 		"[COMMAND]",
 		"print help, for COMMAND if it is named",
 		0,
+		false,
 		0,
 		2,
 		"The same as 'rationctl --help' and 'rationctl COMMAND --help'.",

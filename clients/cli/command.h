@@ -11,6 +11,7 @@ struct command {
 	const char *args; /* operands, for usage lines */
 	const char *summary;
 	uint64_t options; /* beside OPTIONS_GLOBAL */
+	bool before;	  /* options stand before all operands, which may look like options */
 	uint32_t min_operands;
 	uint32_t max_operands;
 	/* Paragraphs apart by an empty line; lines that begin with a blank are examples, kept as they are. */
@@ -35,5 +36,12 @@ void cmd_flush(struct cli *cli, const struct args *args);
 void cmd_status(struct cli *cli, const struct args *args);
 void cmd_metric_show(struct cli *cli, const struct args *args);
 void cmd_metric_set(struct cli *cli, const struct args *args);
+void cmd_quota_set(struct cli *cli, const struct args *args);
+void cmd_quota_show(struct cli *cli, const struct args *args);
+void cmd_quota_explain(struct cli *cli, const struct args *args);
+void cmd_quota_remove(struct cli *cli, const struct args *args);
+void cmd_charge(struct cli *cli, const struct args *args);
+void cmd_uncharge(struct cli *cli, const struct args *args);
+void cmd_run(struct cli *cli, const struct args *args);
 void cmd_version(struct cli *cli, const struct args *args);
 void cmd_help(struct cli *cli, const struct args *args);

@@ -40,13 +40,19 @@ static void put_words(const char *first)
 	}
 }
 
+/* Does its value stand in the next word? */
+static bool takes_word(const struct option_spec *spec)
+{
+	return spec->type != OPTION_FLAG && !spec->optional;
+}
+
 /* The options that take a value, as a pattern of case. */
 static void put_pattern(void)
 {
 	const char *bar = "";
 
 	for (int id = 0; id < _OPT_COUNT; id++) {
-		if (option_specs[id].type != OPTION_FLAG) {
+		if (takes_word(&option_specs[id])) {
 			(void)printf("%s--%s", bar, option_specs[id].name);
 			bar = " | ";
 		}
@@ -72,7 +78,7 @@ static void put_values(void)
 	for (int id = 0; id < _OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
 
-		if (spec->type != OPTION_FLAG && spec->choices == NULL && id != OPT_SOCKET) {
+		if (takes_word(spec) && spec->choices == NULL && id != OPT_SOCKET) {
 			(void)printf("\t--%s)\n\t\treturn\n\t\t;;\n", spec->name);
 		}
 	}

@@ -126,8 +126,11 @@ static void put_options(uint64_t options)
 		(void)fputs("\\-\\-", stdout);
 		put_string(spec->name);
 		if (spec->arg != NULL) {
-			(void)fputs(" \" ", stdout);
-			put_string(spec->arg);
+			char value[OPTION_VALUE_BYTES];
+
+			(void)option_value_text(spec, value);
+			(void)fputs(value[0] == ' ' ? " \" " : " \"", stdout);
+			put_string(value + strspn(value, " "));
 			(void)fputs("\"", stdout);
 		}
 		(void)puts("");
@@ -153,18 +156,22 @@ static void put_head(void)
 		".\\\" Generated from the tables of clients/cli.\n.TH RATIONCTL 1 \"\" \"rationd " RATION_VERSION
 		"\" \"User Commands\"\n");
 	section("NAME");
-	(void)puts("rationctl \\- count and read through rationd");
+	(void)puts("rationctl \\- count, ration and read through rationd");
 	section("SYNOPSIS");
 	(void)puts(
 		".B rationctl\n[\\fB\\-\\-socket\\fR \\fIURL\\fR] [\\fB\\-\\-json\\fR]\n[\\fB\\-\\-timeout\\fR \\fID\\fR] \\fICOMMAND\\fR ...");
 	section("DESCRIPTION");
 	put_text(
-		"rationctl talks to rationd, which counts things at very high rates: it adds to counters, prints them, and asks the daemon "
-		"about itself.\n"
+		"rationctl talks to rationd, which counts things at very high rates, and rations them: it adds to counters, prints them, sets "
+		"limits, asks for room within them, runs commands for which there is room, and asks the daemon about itself.\n"
 		"\n"
 		"A counter has a PATH like requests/acme/web: segments joined by slashes. The first segment is the metric. A segment is 1 to 128 "
 		"bytes of UTF-8 without control characters and without blanks at its ends, and is none of . .. * **; a path has at most 16 "
 		"segments and 512 bytes. Every prefix of a path is a counter too: its total is what was added at it (own) and below it.\n"
+		"\n"
+		"What is counted can be limited, at any PATH, in one or several windows of time. What is added is counted in any case; a charge "
+		"is granted if every limit at its PATH and above has room for it, and refused if one has not. Counters only grow; a metric "
+		"declared as a gauge goes up and down, and there a charge is held until it is given back.\n"
 		"\n"
 		"N is a whole number of 64 bits, with a sign if you like, and may end in k M G T (thousands) or Ki Mi Gi Ti (1024 times). D is a "
 		"duration: digits and ms, s, m, h or d.",
@@ -187,7 +194,7 @@ static void put_tail(void)
 		"  {\"error\": {\"status\": 3, \"code\": \"NOT_FOUND\", \"text\": \"no such path: requests/acme\"}}\n"
 		"\n"
 		"beside what could be answered. Its code is one of google.rpc.Code's names; of several errors it is the gravest, and all of "
-		"them are on standard error as text. Numbers are JSON integers up to 2^53 either way and strings beyond. Totals come with "
+		"them are on standard error as text. After 'rationctl run' there is an object only if the command was not run. Numbers are JSON integers up to 2^53 either way and strings beyond. Totals come with "
 		"error_bound (each may lack at most this much) and age_ms.",
 		true);
 	section("EXIT STATUS");
@@ -195,6 +202,8 @@ static void put_tail(void)
 		(void)printf(".TP\n.B %d\n", status);
 		put_sentence(cli_statuses[status].meaning);
 	}
+	(void)puts(
+		".PP\nBut the exit status of \\fBrationctl run\\fR is that of the command it has run,\nor 126 or 127.");
 	section("ENVIRONMENT");
 	(void)puts(
 		".TP\n.B RATIOND_SOCKET\nWhere the daemon is, unless \\fB\\-\\-socket\\fR says so.");
@@ -206,6 +215,9 @@ static void put_tail(void)
 		 "  rationctl add traffic/eth0 64Ki\n"
 		 "  du -k --max-depth=1 /var | awk '{print \"disk_kib\" $2, $1}' | rationctl add -\n"
 		 "  rationctl tree --depth 2 --sort total\n"
+		 "  rationctl quota set jobs --max 64 --high 48\n"
+		 "  rationctl run --charge jobs/acme:4 --wait=10m -- make -j4\n"
+		 "  rationctl charge requests/acme/web 5 || echo 'no more of it'\n"
 		 "  rationctl --json get requests/acme | jq '.values[0].total'",
 		 true);
 	section("SEE ALSO");

@@ -65,38 +65,46 @@ static void print_paragraph(void *ctx, const char *text, size_t len, bool verbat
 	}
 }
 
+/* What stands to the left of OPTION_COLUMN, or on a line of its own. */
+static void print_head(FILE *out, const char *head)
+{
+	if (strlen(head) < OPTION_COLUMN) {
+		(void)fprintf(out, "%-*s", OPTION_COLUMN, head);
+	} else {
+		(void)fprintf(out, "%s\n%*s", head, OPTION_COLUMN, "");
+	}
+}
+
 static void print_options(FILE *out, uint64_t options)
 {
 	for (int id = 0; id < _OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
-		char head[64];
+		char value[OPTION_VALUE_BYTES];
+		char head[128];
 
 		if (!(options & OPTION(id))) {
 			continue;
 		}
-		(void)snprintf(head, sizeof(head), "  --%s%s%s", spec->name,
-			       spec->arg != NULL ? " " : "", spec->arg != NULL ? spec->arg : "");
-		(void)fprintf(out, "%-*s ", OPTION_COLUMN - 1, head);
-		if (strlen(head) > OPTION_COLUMN - 1) {
-			(void)fprintf(out, "\n%*s", OPTION_COLUMN, "");
-		}
+		(void)snprintf(head, sizeof(head), "  --%s%s", spec->name,
+			       option_value_text(spec, value));
+		print_head(out, head);
 		print_wrapped(out, spec->help, strlen(spec->help), OPTION_COLUMN, OPTION_COLUMN);
 	}
 }
 
 static void print_command(FILE *out, const struct command *command)
 {
-	char head[64];
+	char head[128];
 
 	(void)snprintf(head, sizeof(head), "  %s %s", command->name, command->args);
-	(void)fprintf(out, "%-*s ", OPTION_COLUMN - 1, head);
+	print_head(out, head);
 	print_wrapped(out, command->summary, strlen(command->summary), OPTION_COLUMN,
 		      OPTION_COLUMN);
 }
 
 void help_all(FILE *out)
 {
-	(void)fputs("rationctl counts and reads through rationd.\n\n"
+	(void)fputs("rationctl counts, rations and reads through rationd.\n\n"
 		    "usage: rationctl [--socket URL] [--json] [--timeout D] COMMAND ...\n\n"
 		    "commands:\n",
 		    out);

@@ -54,6 +54,23 @@ void table_cell(struct table *table, const char *format, ...)
 	table->cells[table->n_cells++] = text;
 }
 
+void table_head(struct table *table, const char *const *texts)
+{
+	for (size_t i = 0; i < table->n_columns; i++) {
+		table_cell(table, "%s", texts[i]);
+	}
+}
+
+static size_t width_of(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text != '\0'; text++) {
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	}
+	return width;
+}
+
 bool table_print(const struct table *table, FILE *out)
 {
 	size_t widths[TABLE_MAX_COLUMNS] = { 0 };
@@ -62,19 +79,19 @@ bool table_print(const struct table *table, FILE *out)
 		return false;
 	}
 	for (size_t i = 0; i < table->n_cells; i++) {
-		size_t len = strlen(table->cells[i]);
-		size_t *width = &widths[i % table->n_columns];
+		size_t width = width_of(table->cells[i]);
+		size_t *widest = &widths[i % table->n_columns];
 
-		*width = len > *width ? len : *width;
+		*widest = width > *widest ? width : *widest;
 	}
 	for (size_t i = 0; i < table->n_cells; i++) {
 		size_t column = i % table->n_columns;
 		bool last = column + 1 == table->n_columns;
-		int width = table->align[column] == 'r' ? (int)widths[column]
-			    : last			? 0
-							: -(int)widths[column];
+		bool right = table->align[column] == 'r';
+		int blanks = (int)(widths[column] - width_of(table->cells[i]));
 
-		(void)fprintf(out, "%*s%s", width, table->cells[i], last ? "\n" : "  ");
+		(void)fprintf(out, "%*s%s%*s%s", right ? blanks : 0, "", table->cells[i],
+			      right || last ? 0 : blanks, "", last ? "\n" : "  ");
 	}
 	return true;
 }

@@ -42,8 +42,7 @@ bool tree_add(struct tree *tree, const char *path, const struct tree_node *node)
 	return true;
 }
 
-/* By bytes, with '/' before all others: so a parent stands right before all that is below it. */
-static int compare_paths(const char *a, const char *b)
+int tree_compare_paths(const char *a, const char *b)
 {
 	while (*a != '\0' && *a == *b) {
 		a++;
@@ -60,7 +59,7 @@ static int compare_names(const void *a, const void *b)
 	const struct tree_node *x = a;
 	const struct tree_node *y = b;
 
-	return compare_paths(x->path, y->path);
+	return tree_compare_paths(x->path, y->path);
 }
 
 static bool is_below(const struct tree_node *node, const struct tree_node *ancestor)
@@ -110,7 +109,7 @@ static int compare_totals(const void *a, const void *b)
 	if (x->total != y->total) {
 		return x->total > y->total ? -1 : 1;
 	}
-	return compare_paths(x->path, y->path);
+	return tree_compare_paths(x->path, y->path);
 }
 
 /* From the end: what follows a node at its level, or above it, has been seen. */

@@ -39,5 +39,8 @@ bool tree_add(struct tree *tree, const char *path, const struct tree_node *node)
 /* By name: siblings by bytes. by_total: siblings by falling total, then by name. False: no memory. */
 bool tree_arrange(struct tree *tree, bool by_total);
 
+/* The order of names: by bytes, with '/' before all others, so that a parent stands right before all that is below it. */
+int tree_compare_paths(const char *a, const char *b);
+
 /* The part of the path that names the node below its parent in this tree: the whole path at a top. */
 const char *tree_name(const struct tree_node *node);

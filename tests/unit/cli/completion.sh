@@ -65,6 +65,12 @@ expect "total" tree --sort = t
 expect "name total" tree --sort =
 expect "counter gauge" metric set x --kind ""
 expect "" tree --depth ""
+expect "set show explain remove" quota ""
+expect "day week month" quota set x --max 5 --calendar ""
+expect "" quota set x --rate ""
+expect "none rate" quota remove x --window ""
+expect "--charge" run --wait --c
+expect "" charge --wait ""
 expect "unix: tcp:" --socket ""
 expect "$completion" --socket unix : "${completion%?}"
 expect "--socket --json --timeout --help --version" --

@@ -1,5 +1,7 @@
 #include "tests/unit/cli/fake.h"
 
+#include "clients/cli/pattern.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +121,11 @@ static struct ration_value value_of(const struct fake_counter *counter)
 static int ask(int timeout_ms)
 {
 	fake.timeout_ms = timeout_ms;
+	fake.n_asked++;
 	fake.error = fake.result != 0 && fake.text != NULL ? fake.text : "";
+	if (fake.n_asked >= fake.away_from && fake.n_asked < fake.away_until) {
+		return -ETIMEDOUT;
+	}
 	return fake.result;
 }
 
@@ -158,6 +164,7 @@ struct ration *ration_open(const char *url, const struct ration_options *options
 	}
 	fake.options = options != NULL ? *options : (struct ration_options)RATION_OPTIONS_INIT;
 	fake.first_of_client = fake.n_counters;
+	fake.held = 0;
 	fake.n_opened++;
 	return &the_client;
 }
@@ -390,6 +397,323 @@ int ration_metric_get(struct ration *client, const char *name, int timeout_ms,
 		return RATION_NOT_FOUND;
 	}
 	*ret_metric = known != NULL ? known->metric : (struct ration_metric)RATION_METRIC_INIT;
+	return 0;
+}
+
+/* ---- quotas ---- */
+
+const char *ration_window_text(const struct ration_window *window, char *text, size_t size)
+{
+	static const char *const units[] = { "day", "week", "month" };
+	uint64_t ms = window->duration_ms;
+
+	switch (window->kind) {
+	case RATION_PER:
+		(void)snprintf(text, size, "per %llu%s",
+			       (unsigned long long)(ms % 60000 == 0 ? ms / 60000 : ms / 1000),
+			       ms % 60000 == 0 ? "m" : "s");
+		break;
+	case RATION_CALENDAR:
+		(void)snprintf(text, size, "calendar %s", units[window->unit]);
+		break;
+	case RATION_RATE:
+		(void)snprintf(text, size, "rate");
+		break;
+	case RATION_NO_WINDOW:
+	default:
+		text[0] = '\0';
+		break;
+	}
+	return text;
+}
+
+static bool same_window(const struct ration_window *a, const struct ration_window *b)
+{
+	return a->kind == b->kind && a->duration_ms == b->duration_ms && a->unit == b->unit;
+}
+
+static void put_rule(const char *pattern, const struct ration_limits *limits,
+		     enum ration_layer layer, const char *source)
+{
+	struct fake_rule *rule = &fake.rules[fake.n_rules];
+
+	for (size_t i = 0; i < fake.n_rules; i++) {
+		struct fake_rule *other = &fake.rules[i];
+
+		if (strcmp(other->pattern, pattern) == 0 &&
+		    same_window(&other->rule.limits.window, &limits->window)) {
+			if (other->rule.layer == layer) {
+				rule = other;
+			} else {
+				other->rule.overridden = true;
+			}
+		}
+	}
+	fake.n_rules += rule == &fake.rules[fake.n_rules];
+	(void)snprintf(rule->pattern, sizeof(rule->pattern), "%s", pattern);
+	(void)snprintf(rule->source, sizeof(rule->source), "%s", source);
+	rule->rule = (struct ration_rule){ rule->pattern, *limits, layer, false, rule->source };
+}
+
+void fake_rule(const char *pattern, const struct ration_limits *limits, const char *source)
+{
+	put_rule(pattern, limits, RATION_FILE, source);
+}
+
+int ration_quota_set(struct ration *client, const char *pattern, const struct ration_limits *limits,
+		     int timeout_ms, void (*note)(void *ctx, const char *text), void *ctx)
+{
+	int r = ask(timeout_ms);
+
+	(void)client;
+	if (r == 0) {
+		put_rule(pattern, limits, RATION_RUN_TIME, "");
+		if (fake.note != NULL) {
+			note(ctx, fake.note);
+		}
+	}
+	return r;
+}
+
+int ration_quota_remove(struct ration *client, const char *pattern,
+			const struct ration_window *window, int timeout_ms)
+{
+	int r = ask(timeout_ms);
+	size_t n = fake.n_rules;
+
+	(void)client;
+	if (r != 0) {
+		return r;
+	}
+	fake.removed_all = window == NULL;
+	if (window != NULL) {
+		fake.removed = *window;
+	}
+	for (size_t i = fake.n_rules; i-- > 0;) {
+		struct fake_rule *rule = &fake.rules[i];
+
+		/* The last takes its place; only tests of one rule at a time look at the order. */
+		if (rule->rule.layer == RATION_RUN_TIME && strcmp(rule->pattern, pattern) == 0 &&
+		    (window == NULL || same_window(&rule->rule.limits.window, window))) {
+			*rule = fake.rules[--fake.n_rules];
+			rule->rule.pattern = rule->pattern;
+			rule->rule.source = rule->source;
+		}
+	}
+	return fake.n_rules < n ? 0 : RATION_NOT_FOUND;
+}
+
+int ration_quota_list(struct ration *client, int timeout_ms,
+		      void (*rule)(void *ctx, const struct ration_rule *rule), void *ctx)
+{
+	int r = ask(timeout_ms);
+
+	(void)client;
+	for (size_t i = 0; r == 0 && i < fake.n_rules; i++) {
+		rule(ctx, &fake.rules[i].rule);
+	}
+	return r;
+}
+
+/* The path without its last segment, in place; false: it had one. */
+static bool ascend(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash == NULL) {
+		return false;
+	}
+	*slash = '\0';
+	return true;
+}
+
+static int64_t total_of(const char *path)
+{
+	const struct fake_counter *counter = find(path);
+
+	return counter != NULL && counter->made ? value_of(counter).total : 0;
+}
+
+static struct ration_level level_of(const char *path, const struct ration_rule *rule)
+{
+	struct ration_level level = {
+		.path = path,
+		.limits = rule->limits,
+		.layer = rule->layer,
+		.pattern = rule->pattern,
+		.source = rule->source,
+		.usage = total_of(path),
+		.left = INT64_MAX,
+	};
+
+	if (rule->limits.has_max) {
+		level.left = level.usage < rule->limits.max ? rule->limits.max - level.usage : 0;
+		level.over_max = level.usage > rule->limits.max;
+	}
+	level.over_high = rule->limits.has_high && level.usage > rule->limits.high;
+	level.peak = level.usage;
+	return level;
+}
+
+/* An explanation, with room for what it points to. */
+struct explained {
+	struct ration_explanation explanation;
+	struct ration_level levels[FAKE_MAX];
+	char paths[16][600];
+};
+
+int ration_quota_explain(struct ration *client, const char *path, int timeout_ms,
+			 struct ration_explanation **ret_explanation)
+{
+	int r = ask(timeout_ms);
+	struct explained *explained = NULL;
+	size_t n = 0;
+	char up[600];
+
+	(void)client;
+	fake.n_explained++;
+	if (r != 0) {
+		return r;
+	}
+	if (find(path) == NULL) {
+		fake.error = "no such counter";
+		return RATION_NOT_FOUND;
+	}
+	explained = calloc(1, sizeof(*explained));
+	if (fake.explanation != NULL) {
+		explained->explanation = *fake.explanation;
+		*ret_explanation = &explained->explanation;
+		return 0;
+	}
+	explained->explanation.levels = explained->levels;
+	(void)snprintf(up, sizeof(up), "%s", path);
+	do {
+		(void)snprintf(explained->paths[n], sizeof(up), "%s", up);
+		for (size_t i = 0; i < fake.n_rules; i++) {
+			if (!fake.rules[i].rule.overridden &&
+			    pattern_matches(fake.rules[i].pattern, up)) {
+				explained->levels[explained->explanation.n_levels++] =
+					level_of(explained->paths[n], &fake.rules[i].rule);
+			}
+		}
+		n++;
+	} while (ascend(up));
+	*ret_explanation = &explained->explanation;
+	return 0;
+}
+
+void ration_explanation_free(struct ration_explanation *explanation)
+{
+	free(explanation);
+}
+
+struct answer {
+	struct ration_charge_result result;
+	struct ration_binding bindings[FAKE_MAX];
+	char paths[FAKE_MAX][600];
+};
+
+/* Hold one item against the limits above it. */
+static void judge(struct answer *answer, const struct ration_charge_item *item)
+{
+	char up[600];
+
+	(void)snprintf(up, sizeof(up), "%s", item->path);
+	do {
+		for (size_t i = 0; i < fake.n_rules; i++) {
+			const struct ration_rule *rule = &fake.rules[i].rule;
+			struct ration_level level = level_of(up, rule);
+			size_t n = answer->result.n_bindings;
+
+			if (!rule->overridden && pattern_matches(rule->pattern, up) &&
+			    rule->limits.has_max && item->amount > level.left) {
+				(void)snprintf(answer->paths[n], sizeof(up), "%s", up);
+				answer->bindings[n] = (struct ration_binding){
+					.kind = RATION_BINDS_MAX,
+					.path = answer->paths[n],
+					.window = rule->limits.window,
+					.limit = rule->limits.max,
+					.usage = level.usage,
+					.left = level.left,
+				};
+				answer->result.n_bindings++;
+			}
+		}
+	} while (ascend(up));
+}
+
+static void record(const struct ration_charge_item *items, size_t n)
+{
+	size_t used = 0;
+
+	fake.charged[0] = '\0';
+	for (size_t i = 0; i < n && used < sizeof(fake.charged); i++) {
+		used += (size_t)snprintf(fake.charged + used, sizeof(fake.charged) - used,
+					 "%s%s %lld", i > 0 ? ", " : "", items[i].path,
+					 (long long)items[i].amount);
+	}
+}
+
+int ration_charge(struct ration *client, const struct ration_charge_item *items, size_t n,
+		  const struct ration_charge_options *options, int timeout_ms,
+		  struct ration_charge_result **ret_result)
+{
+	int r = ask(timeout_ms);
+	struct answer *answer = NULL;
+
+	(void)client;
+	fake.n_charges++;
+	fake.charge_options = *options;
+	record(items, n);
+	r = r != 0 ? r : fake.charge_result;
+	*ret_result = NULL;
+	if (r != 0) {
+		fake.error = fake.text != NULL ? fake.text : "";
+		return r;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!is_path(items[i].path)) {
+			fake.error = "not a path";
+			return RATION_INVALID_ARGUMENT;
+		}
+	}
+	answer = calloc(1, sizeof(*answer));
+	answer->result.bindings = answer->bindings;
+	for (size_t i = 0; fake.answer == NULL && i < n; i++) {
+		judge(answer, &items[i]);
+	}
+	answer->result.granted = answer->result.n_bindings == 0;
+	if (fake.answer != NULL) {
+		answer->result = *fake.answer;
+	}
+	*ret_result = &answer->result;
+	for (size_t i = 0; answer->result.granted && !options->dry_run && i < n; i++) {
+		fake_count(items[i].path, items[i].amount);
+		fake.held += options->detached ? 0 : items[i].amount;
+	}
+	return answer->result.granted ? 0 : RATION_RESOURCE_EXHAUSTED;
+}
+
+void ration_charge_result_free(struct ration_charge_result *result)
+{
+	free(result);
+}
+
+int ration_uncharge(struct ration *client, const char *path, int64_t n, bool detached,
+		    int timeout_ms)
+{
+	int r = ask(timeout_ms);
+
+	(void)client;
+	if (r != 0 || find(path) == NULL) {
+		return r != 0 ? r : RATION_NOT_FOUND;
+	}
+	if ((!detached && fake.held < n) || find(path)->own < n) {
+		fake.error = "not so much is held there";
+		return RATION_FAILED_PRECONDITION;
+	}
+	fake.held -= detached ? 0 : n;
+	fake_count(path, -n);
 	return 0;
 }
 

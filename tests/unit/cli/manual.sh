@@ -26,8 +26,7 @@ done < <("$rationctl" help | sed -n '/^commands:/,/^$/s/^  \([a-z]\+\( [a-z]\+\)
 	s/^  \(--[a-z-]*\).*/\1/p')
 while read -r option; do
 	[[ $plain == *"$option"* ]] || { printf 'the page does not name %s\n' "$option" >&2 && failed=1; }
-done < <(for command in tree 'metric set'; do
-	read -ra words <<<"$command"
+done < <("$rationctl" help | sed -n '/^commands:/,/^$/s/^  \([a-z]\+\( [a-z]\+\)\?\) .*/\1/p' | while read -ra words; do
 	"$rationctl" "${words[@]}" --help
 done | sed -n 's/^  \(--[a-z-]*\).*/\1/p')
 exit "$failed"

@@ -52,6 +52,7 @@ const struct run *run_words(const struct run_setting *setting, const char *const
 	memcpy(all, argv, sizeof(all));
 	if (setting != NULL) {
 		cli.in = setting->input != NULL ? input_of(setting) : -1;
+		cli.watch_ms = setting->watch_ms;
 		cli.out_terminal = cli.err_terminal = cli.utf8 = setting->terminal;
 	}
 	cli.out = open_memstream(&last.out, &out_len);

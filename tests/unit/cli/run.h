@@ -14,6 +14,7 @@ struct run_setting {
 	const char *input; /* NULL: no standard input */
 	size_t input_len;  /* 0: strlen(input) */
 	bool terminal;	   /* both outputs are one, with UTF-8 */
+	int watch_ms;	   /* as in struct cli */
 };
 
 /* words: the command line after "rationctl", NULL at the end. The last result is freed by the next run, or run_free. */

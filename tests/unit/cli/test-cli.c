@@ -547,7 +547,7 @@ static void unknown_words(void **state)
 		   "rationctl: unknown command 'stauts'; did you mean 'status'?\n");
 	assert_run(
 		RUN("list"), 2, "",
-		"rationctl: unknown command 'list'; one of add, get, tree, flush, status, metric, version, help is right\n");
+		"rationctl: unknown command 'list'; one of add, get, tree, charge, uncharge, run, quota, flush, status, metric, version, help is right\n");
 	assert_run(RUN("metric"), 2, "",
 		   "rationctl: metric: a word is missing after it; one of show, set is right\n");
 	assert_run(RUN("metric", "sho"), 2, "",
@@ -567,8 +567,9 @@ static void unknown_words(void **state)
 		   "rationctl: get: a value was given in --exact=yes; this option takes none\n");
 	assert_run(RUN("tree", "--depth"), 2, "",
 		   "rationctl: tree: a value is missing after --depth; --depth N is right\n");
-	assert_run(RUN("get", "--exact", "--cached", "a"), 2, "",
-		   "rationctl: get: an option contradicts another: --cached; choose one of both\n");
+	assert_run(
+		RUN("get", "--exact", "--cached", "a"), 2, "",
+		"rationctl: get: an option contradicts another: --cached; it does not go with --exact\n");
 	assert_run(RUN("--timeout", "0", "flush"), 2, "",
 		   "rationctl: --timeout '0': out of range; 1 .. 2147483647 ms is right\n");
 	assert_run(RUN("flush", "extra"), 2, "",

@@ -80,11 +80,34 @@ static struct listener *add(struct listeners *listeners, int fd, const char *nam
 
 /* ---- systemd ---- */
 
-/* The order of passed sockets means nothing, and their names nothing yet: each must be one that we can accept on. */
+/*
+ * The order of passed sockets means nothing: their names (FileDescriptorName=) say what is to be spoken on them. "unknown" are those
+ * of a manager that gives no names, and a unit that says none passes its own.
+ */
+static bool is_ours(const char *name)
+{
+	static const char *const names[] = { "rationd", "rationd.socket", "unknown" };
+	static const char prefix[] = "rationd-";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i]) == 0) {
+			return true;
+		}
+	}
+	return strncmp(name, prefix, sizeof(prefix) - 1) == 0;
+}
+
 static int adopt(struct listeners *listeners, int fd, const char *name)
 {
 	char text[ADDRESS_MAX_TEXT];
 
+	if (!is_ours(name)) {
+		log_line(listeners->log, LOG_ERR,
+			 "the socket that was passed as %s: its name does not say what it is for; let it be rationd, or rationd-%s "
+			 "(FileDescriptorName=)",
+			 name, name);
+		return -EINVAL;
+	}
 	if (sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, /* listening= */ 1) <= 0) {
 		log_line(
 			listeners->log, LOG_ERR,

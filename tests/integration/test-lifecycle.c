@@ -671,11 +671,11 @@ static void test_activation(void **state)
 	fds[0] = listen_on(daemon->socket, SOCK_STREAM);
 	fds[1] = listen_on(second, SOCK_STREAM);
 	write_plain_config(daemon, "[daemon]\nworkers = 1\n");
-	spawn_activated(daemon, fds, 2, "requests:other");
+	spawn_activated(daemon, fds, 2, "rationd:rationd-other");
 	test_daemon_await(daemon, "READY=1");
 	assert_true(limits_now(daemon).max_items > 0);
-	test_daemon_await_log(daemon, "passed as requests");
-	test_daemon_await_log(daemon, "passed as other");
+	test_daemon_await_log(daemon, "passed as rationd\n");
+	test_daemon_await_log(daemon, "passed as rationd-other\n");
 	(void)snprintf(daemon->socket, sizeof(daemon->socket), "%s", second);
 	assert_true(limits_now(daemon).max_items > 0);
 	test_daemon_signal(daemon, SIGTERM);
@@ -695,9 +695,26 @@ static void test_activation_with_wrong_socket(void **state)
 	(void)state;
 	fd = listen_on(daemon->socket, SOCK_DGRAM);
 	write_plain_config(daemon, "");
-	spawn_activated(daemon, &fd, 1, "odd");
+	spawn_activated(daemon, &fd, 1, "rationd-odd");
 	assert_int_equal(exit_status(daemon), 1);
-	test_daemon_await_log(daemon, "(odd) that was passed is not a listening stream socket");
+	test_daemon_await_log(daemon,
+			      "(rationd-odd) that was passed is not a listening stream socket");
+	(void)close(fd);
+	test_daemon_clean(daemon);
+}
+
+/* Which protocol is meant is not to be guessed. */
+static void test_activation_with_unknown_name(void **state)
+{
+	struct test_daemon *daemon = test_daemon_prepare(NULL);
+	int fd;
+
+	(void)state;
+	fd = listen_on(daemon->socket, SOCK_STREAM);
+	write_plain_config(daemon, "");
+	spawn_activated(daemon, &fd, 1, "web");
+	assert_int_equal(exit_status(daemon), 1);
+	test_daemon_await_log(daemon, "let it be rationd, or rationd-web");
 	(void)close(fd);
 	test_daemon_clean(daemon);
 }
@@ -725,6 +742,7 @@ int main(void)
 		cmocka_unit_test(test_port_in_use),
 		cmocka_unit_test(test_activation),
 		cmocka_unit_test(test_activation_with_wrong_socket),
+		cmocka_unit_test(test_activation_with_unknown_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

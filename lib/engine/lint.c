@@ -20,17 +20,20 @@ const char *engine_window_text(const struct window *window, char text[ENGINE_MAX
 	case WINDOW_PER:
 		(void)snprintf(text, ENGINE_MAX_WINDOW_TEXT, "per %s",
 			       duration_format(window->duration_ns, duration));
-		return text;
+		break;
 	case WINDOW_CALENDAR:
 		(void)snprintf(text, ENGINE_MAX_WINDOW_TEXT, "per calendar %s",
 			       units[window->unit]);
-		return text;
+		break;
 	case WINDOW_RATE:
-		return strcpy(text, "rate");
+		(void)snprintf(text, ENGINE_MAX_WINDOW_TEXT, "rate");
+		break;
 	case WINDOW_NONE:
 	default:
-		return strcpy(text, "without a window");
+		(void)snprintf(text, ENGINE_MAX_WINDOW_TEXT, "without a window");
+		break;
 	}
+	return text;
 }
 
 void faults_say(struct faults *faults, bool fatal, uint32_t tag, uint32_t other_tag,

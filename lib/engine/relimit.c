@@ -232,9 +232,11 @@ static void apply_begin(struct engine *engine, const struct change *change,
 			usage = INT64_MAX;
 		}
 	}
+	RATION_HOOK();
 	quota_init(&limit->node, &change->rule->window,
 		   change->parent ? &change->parent->node : NULL, &change->rule->limits, usage,
 		   time);
+	RATION_HOOK();
 	plane_insert(&engine->planes, &engine->tree, limit);
 }
 

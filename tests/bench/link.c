@@ -115,6 +115,11 @@ void link_receive(struct link *link, struct reply *ret_reply)
 
 void link_hello(struct link *link, uint8_t session, uint64_t next_batch)
 {
+	link_hello_at(link, session, next_batch, 1);
+}
+
+void link_hello_at(struct link *link, uint8_t session, uint64_t next_batch, uint64_t next_operation)
+{
 	char bytes[MESSAGE_SESSION_BYTES];
 	struct request request = {
 		.id = 1,
@@ -124,6 +129,7 @@ void link_hello(struct link *link, uint8_t session, uint64_t next_batch)
 			.session = { .at = bytes, .len = session != 0 ? sizeof(bytes) : 0 },
 			.next_batch = next_batch,
 			.agent = text_of("bench"),
+			.next_operation = next_operation,
 		},
 	};
 	struct reply reply;
@@ -199,6 +205,26 @@ int64_t link_total(struct link *link, struct text path)
 	return reply.values.values[0].total;
 }
 
+int64_t link_usage(struct link *link, struct text path)
+{
+	const struct request request = {
+		.id = 1,
+		.type = REQUEST_QUOTA_EXPLAIN,
+		.quota_explain = path,
+	};
+	const struct explained_level *level;
+	struct reply reply;
+
+	link_request(link, &request);
+	link_receive(link, &reply);
+	report_require(reply.type == REPLY_QUOTA_EXPLAINED && reply.quota_explained.n_levels > 0,
+		       "no limit of %.*s", (int)path.len, path.at);
+	level = &reply.quota_explained.levels[0];
+	report_require(level->path.len == path.len && level->window.kind == RULE_WINDOW_NONE,
+		       "no limit of %.*s itself", (int)path.len, path.at);
+	return level->usage;
+}
+
 /* ---- redis ---- */
 
 void link_redis_numbers(struct link *link, size_t n)
@@ -218,14 +244,10 @@ void link_redis_numbers(struct link *link, size_t n)
 	}
 }
 
-int64_t link_redis_get(struct link *link, struct text key)
+void link_redis_text(struct link *link, char *ret_text, size_t room)
 {
-	const struct text words[] = { text_of("GET"), key };
-	uint8_t command[256];
-	int64_t value = 0;
 	int n_lines = 0;
 
-	link_send(link, command, link_redis_command(command, sizeof(command), words, 2));
 	while (n_lines < 2) {
 		const uint8_t *at = link->bytes + link->off;
 		const uint8_t *stop = memchr(at, '\n', link->len - link->off);
@@ -236,11 +258,21 @@ int64_t link_redis_get(struct link *link, struct text key)
 		}
 		report_require(n_lines == 1 || *at == '$', "redis answered: %.*s", (int)(stop - at),
 			       (const char *)at);
-		value = strtoll((const char *)at, NULL, 10);
+		(void)snprintf(ret_text, room, "%.*s", (int)(stop - 1 - at), (const char *)at);
 		link->off += (size_t)(stop + 1 - at);
 		n_lines++;
 	}
-	return value;
+}
+
+int64_t link_redis_get(struct link *link, struct text key)
+{
+	const struct text words[] = { text_of("GET"), key };
+	uint8_t command[256];
+	char value[32];
+
+	link_send(link, command, link_redis_command(command, sizeof(command), words, 2));
+	link_redis_text(link, value, sizeof(value));
+	return strtoll(value, NULL, 10);
 }
 
 size_t link_redis_command(uint8_t *out, size_t room, const struct text *words, size_t n)

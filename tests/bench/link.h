@@ -26,6 +26,9 @@ void link_fill(struct link *link);
 
 /* Say Hello with the session that is all this byte (0: none), whose first batch will be next_batch. */
 void link_hello(struct link *link, uint8_t session, uint64_t next_batch);
+/* The same, and whose first operation will be next_operation. */
+void link_hello_at(struct link *link, uint8_t session, uint64_t next_batch,
+		   uint64_t next_operation);
 /* The next reply; valid until the next call. Any Error or Goodbye ends the benchmark. */
 void link_receive(struct link *link, struct reply *ret_reply);
 /* Bytes of a frame; valid until the next call. */
@@ -37,11 +40,15 @@ void link_applied(struct link *link, size_t n);
 void link_intern(struct link *link, const char *paths, size_t stride, size_t len, uint32_t n);
 /* The exact total of a path. */
 int64_t link_total(struct link *link, struct text path);
+/* The usage of a path that has one limit, without a window. */
+int64_t link_usage(struct link *link, struct text path);
 
 /* ---- redis ---- */
 
 /* Receive n replies to INCRBY. */
 void link_redis_numbers(struct link *link, size_t n);
+/* Receive a text. */
+void link_redis_text(struct link *link, char *ret_text, size_t room);
 /* The value of a key as redis has it. */
 int64_t link_redis_get(struct link *link, struct text key);
 /* Write a command of n words to `out`, which has room; returns its length. */

@@ -27,7 +27,9 @@ static struct server *running[MAX_SERVERS];
 /* All that may be in a server's directory. Only calls that a signal's handler may make. */
 static void remove_files(const struct server *server)
 {
-	static const char *const names[] = { "socket", "socket.lock", "conf", "log" };
+	static const char *const names[] = {
+		"socket", "socket.lock", "conf", "log", "00000000000000000000.snap",
+	};
 	int dir = open(server->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -211,6 +213,44 @@ void server_start_redis(struct server *server, int cpu)
 	start(server, "redis-server", argv, cpu);
 }
 
+void server_start_tarantool(struct server *server, const char *procedures, int cpu)
+{
+	char conf[64];
+	const char *const argv[] = { "tarantool", conf, NULL };
+	FILE *file;
+
+	make_dir(server);
+	in_dir(server, "conf", conf);
+	file = fopen(conf, "we");
+	report_require(file != NULL, "%s: %s", conf, strerror(errno));
+	(void)fprintf(file,
+		      "%s"
+		      "box.cfg { work_dir = '%s', wal_mode = 'none', checkpoint_interval = 0,\n"
+		      "          log_level = 2 }\n"
+		      "box.schema.user.grant('guest', 'execute', 'universe')\n"
+		      "box.cfg { listen = '%s' }\n",
+		      procedures, server->dir, server->socket);
+	(void)fclose(file);
+	start(server, "tarantool", argv, cpu);
+}
+
+bool server_exists(const char *program)
+{
+	const char *at = getenv("PATH");
+	char path[256];
+
+	while (at != NULL && *at != '\0') {
+		size_t len = strcspn(at, ":");
+
+		(void)snprintf(path, sizeof(path), "%.*s/%s", (int)len, at, program);
+		if (access(path, X_OK) == 0) {
+			return true;
+		}
+		at += len + (at[len] == ':');
+	}
+	return false;
+}
+
 /* ---- measuring ---- */
 
 int server_connect(const struct server *server)
@@ -255,6 +295,10 @@ void server_pin(int cpu)
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	CPU_SET((size_t)cpu, &set);
+	if (cpu == SERVER_ANY_CPU) {
+		memset(&set, 0xff, sizeof(set)); /* those that there are */
+	} else {
+		CPU_SET((size_t)cpu, &set);
+	}
 	(void)sched_setaffinity(0, sizeof(set), &set);
 }

@@ -1,10 +1,11 @@
 #pragma once
 /*
- * server: a rationd, or a redis-server to compare it with, for as long as a benchmark runs. Each listens on a unix socket in
+ * server: a rationd, or a redis-server or Tarantool to compare it with, for as long as a benchmark runs. Each listens on a unix socket in
  * a temporary directory of its own.
  *
  * Whatever happens to the benchmark, its servers end with it: at exit, on a signal, and when it is killed.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,6 +21,10 @@ struct server {
 void server_start_rationd(struct server *server, const char *config, int cpu);
 /* Nothing is saved, one thread for the sockets: as it comes. */
 void server_start_redis(struct server *server, int cpu);
+/* Nothing is saved. With these procedures, in Lua, which anyone may call. */
+void server_start_tarantool(struct server *server, const char *procedures, int cpu);
+/* Is there a program of this name to be started? */
+bool server_exists(const char *program);
 void server_stop(struct server *server);
 
 /* Processor time of all its threads so far, in nanoseconds. */
@@ -30,5 +35,5 @@ int64_t server_memory(const struct server *server);
 /* A blocking connection to it. */
 int server_connect(const struct server *server);
 
-/* Put the calling thread on one CPU. */
+/* Put the calling thread on one CPU, or on SERVER_ANY_CPU again. */
 void server_pin(int cpu);

@@ -447,6 +447,7 @@ struct daemon *daemon_free(struct daemon *daemon)
 	(void)pthread_mutex_destroy(&daemon->detached_lock);
 	(void)pthread_mutex_destroy(&daemon->rules_lock);
 	(void)engine_free(daemon->engine);
+	watchdog_deinit(&daemon->watchdog);
 	free_event(daemon->signals);
 	free_event(daemon->flush_timer);
 	free_event(daemon->second_timer);
@@ -533,11 +534,14 @@ int daemon_run(struct daemon *daemon)
 	int r = start_workers(daemon);
 
 	if (r == 0) {
+		r = watchdog_start(&daemon->watchdog, daemon);
+	}
+	if (r == 0) {
 		set_state(daemon, DAEMON_RUNNING);
 		notify_running(daemon, /* ready= */ true, /* failed= */ false);
 		r = event_base_dispatch(daemon->base) < 0 ? -EIO : 0;
 	} else {
-		log_line(&daemon->log, LOG_ERR, "can't start the workers: %s", strerror(-r));
+		log_line(&daemon->log, LOG_ERR, "can't start the threads: %s", strerror(-r));
 	}
 	notify_stopping();
 	set_state(daemon, DAEMON_STOPPING);

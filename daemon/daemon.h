@@ -9,6 +9,7 @@
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/waiting.h"
+#include "daemon/watchdog.h"
 #include "daemon/worker.h"
 #include "lib/engine/engine.h"
 
@@ -58,6 +59,7 @@ struct daemon {
 	struct config *config;
 	struct event_base *base;
 	struct listeners listeners;
+	struct watchdog watchdog;
 	int signal_fd;
 	struct event *signals, *flush_timer, *second_timer, *time_timer;
 	int status; /* of the loop: 0 or a negative errno */

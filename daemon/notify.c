@@ -27,6 +27,21 @@ void notify_status(const char *status)
 	(void)sd_notifyf(0, "STATUS=%s", status);
 }
 
+int64_t notify_watchdog_ns(void)
+{
+	uint64_t usec = 0;
+
+	if (sd_watchdog_enabled(0, &usec) <= 0 || usec > INT64_MAX / 1000) {
+		return 0;
+	}
+	return (int64_t)usec * 1000;
+}
+
+void notify_alive(void)
+{
+	(void)sd_notify(0, "WATCHDOG=1");
+}
+
 void notify_failed(int error, const char *text)
 {
 	(void)sd_notifyf(0, "ERRNO=%i\nSTATUS=%s", error, text);

@@ -4,6 +4,7 @@
  *
  * Thread safety: the main thread alone.
  */
+#include <stdint.h>
 
 /* READY=1 with a status line: once when serving, and once after each reload. */
 void notify_ready(const char *status);
@@ -12,5 +13,8 @@ void notify_reloading(void);
 void notify_stopping(void);
 /* A status line alone. */
 void notify_status(const char *status);
+/* How often the service manager wants to hear notify_alive (WATCHDOG_USEC), in nanoseconds; 0: never. */
+int64_t notify_watchdog_ns(void);
+void notify_alive(void);
 /* Why we do not start: errno and a text, before READY. */
 void notify_failed(int error, const char *text);

@@ -46,6 +46,12 @@ void worker_wake(struct worker *worker)
 	(void)!write(worker->wake_fd, &one, sizeof(one));
 }
 
+void worker_ask(struct worker *worker, uint64_t number)
+{
+	atomic_store_explicit(&worker->asked, number, memory_order_relaxed);
+	worker_wake(worker);
+}
+
 static void post(struct worker *worker, struct letter *letter)
 {
 	letter->next = NULL;
@@ -185,6 +191,9 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	(void)!read(fd, &count, sizeof(count));
+	atomic_store_explicit(&worker->answered,
+			      atomic_load_explicit(&worker->asked, memory_order_relaxed),
+			      memory_order_relaxed);
 	worker->time_left = 0;
 	for (letter = take_letters(worker); letter != NULL; letter = next) {
 		next = letter->next;

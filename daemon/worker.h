@@ -60,6 +60,7 @@ struct worker {
 
 	/* Written by the thread, read by any. */
 	struct stats stats;
+	_Atomic(uint64_t) asked, answered; /* worker_ask */
 	_Atomic(uint32_t)
 		n_connections; /* counted from the moment one is handed over; by whoever hands or closes */
 };
@@ -81,6 +82,16 @@ int worker_send_settings(struct worker *worker, const struct settings *settings)
 void worker_stop(struct worker *worker, int64_t timeout_ns);
 /* Somebody of its is to try for room: see daemon/waiting.h. */
 void worker_wake(struct worker *worker);
+/*
+ * Does its loop still turn? worker_answered gives the number last asked once it has come to the inbox since. By one thread.
+ */
+void worker_ask(struct worker *worker, uint64_t number);
+static inline uint64_t worker_answered(const struct worker *worker)
+{
+	/* Relaxed, as is the question: nothing else is concluded from it than that the loop came by. */
+	return atomic_load_explicit((_Atomic(uint64_t) *)(uintptr_t)&worker->answered,
+				    memory_order_relaxed);
+}
 /* Wait for the thread. */
 void worker_join(struct worker *worker);
 

@@ -39,7 +39,7 @@ systemctl start user-of-it.service || fail 'it was not ready'
 
 say 'the sandbox is in force'
 for setting in User=rationd Type=notify Restart=on-failure LimitNOFILE=65536 OOMScoreAdjust=-500 \
-	NoNewPrivileges=yes PrivateNetwork=yes PrivateDevices=yes PrivateTmp=yes PrivateIPC=yes PrivateMounts=yes \
+	WatchdogUSec=30s NoNewPrivileges=yes PrivateNetwork=yes PrivateDevices=yes PrivateTmp=yes PrivateIPC=yes PrivateMounts=yes \
 	ProtectSystem=strict ProtectHome=yes ProtectProc=invisible ProcSubset=pid ProtectClock=yes ProtectControlGroups=yes \
 	ProtectHostname=yes ProtectKernelLogs=yes ProtectKernelModules=yes ProtectKernelTunables=yes LockPersonality=yes \
 	MemoryDenyWriteExecute=yes RemoveIPC=yes RestrictRealtime=yes RestrictSUIDSGID=yes RestrictNamespaces=yes \

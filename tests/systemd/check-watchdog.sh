@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# A daemon that hangs, all of it or one thread, is ended and started again; one that does not is left alone.
+# shellcheck source=/dev/null
+source "$(dirname "$0")/checks.sh"
+install_build
+drop_in rationd.service quick '[Service]' 'WatchdogSec=1'
+systemctl start rationd.service
+
+# hang COMMAND...: it makes the daemon hang; for the NUMBER-th time.
+restarted=0
+hang() {
+	local pid began
+	pid=$(show MainPID)
+	began=$(date +%s%N)
+	"$@" &
+	within 6 is NRestarts $((++restarted))
+	within 5 is ActiveState active
+	[[ $(show MainPID) != "$pid" ]] || fail 'it is the same one'
+	expect_status 0 rationctl --timeout 5s add requests/after
+	printf '   back after %d ms\n' $((($(date +%s%N) - began) / 1000000))
+}
+
+say 'all of it'
+hang kill -STOP "$(show MainPID)"
+logged 'Watchdog timeout' || fail 'it was not the watchdog'
+
+say 'a worker'
+hang "$HELPERS/hold" "$(show MainPID)" worker-0
+logged 'worker-0 has not gone round' || fail 'the worker is not named in the log'
+
+say 'the main thread'
+hang "$HELPERS/hold" "$(show MainPID)" rationd
+
+say 'one that turns is left alone, idle and busy'
+for ((i = 0; i < 25; i++)); do
+	seq -f 'requests/%g 1' 2000 | rationctl add -
+	sleep 0.1
+done
+expect $restarted show NRestarts
+say 'done'

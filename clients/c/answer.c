@@ -104,10 +104,12 @@ static void take_welcome(struct link *link, const struct welcome *welcome, int64
 
 /* ---- Interned ---- */
 
-static void refuse_run(struct link *link, const struct intern_run *run, uint32_t code, int64_t now)
+static void refuse_run(struct link *link, const struct intern_run *run,
+		       const struct error_body *error, int64_t now)
 {
 	for (uint32_t i = 0; i < run->n; i++) {
-		interns_refused(counters_at(link->counters, run->first + i), code, now);
+		interns_refused(&link->interns, counters_at(link->counters, run->first + i),
+				error->code, &error->text, now);
 	}
 }
 
@@ -124,8 +126,9 @@ static void take_interned(struct link *link, uint64_t id, const struct interned 
 		const struct item_error *error = &interned->errors[i];
 
 		if (error->index < run->n) {
-			interns_refused(counters_at(link->counters, run->first + error->index),
-					error->code, now);
+			interns_refused(&link->interns,
+					counters_at(link->counters, run->first + error->index),
+					error->code, &error->text, now);
 		}
 	}
 	interns_drop_oldest(&link->interns);
@@ -162,14 +165,17 @@ static void take_item_error(struct link *link, uint64_t batch, const struct item
 			    uint32_t handle, int64_t delta, int64_t now)
 {
 	struct ration_counter *counter = counters_at(link->counters, handle);
-	uint32_t code = error->code;
 
+	/* The daemon says no more than that there is no counter: the reason came with the Interned. */
 	if (counter->refused_until > now) {
-		code = counter->refused_code;
-	} else if (code == CODE_NOT_FOUND && give_back(link, counter, batch, delta, now)) {
+		losses_add(link->losses, counter, counter->refused_code, delta,
+			   counter->refused_text, strlen(counter->refused_text));
 		return;
 	}
-	losses_add(link->losses, counter, code, delta, error->text.at, error->text.len);
+	if (error->code == CODE_NOT_FOUND && give_back(link, counter, batch, delta, now)) {
+		return;
+	}
+	losses_add(link->losses, counter, error->code, delta, error->text.at, error->text.len);
 }
 
 static void take_applied(struct link *link, const struct applied *applied, int64_t now)
@@ -210,7 +216,7 @@ static void take_error(struct link *link, uint64_t id, const struct error_body *
 	const struct intern_run *run = interns_oldest(&link->interns);
 
 	if (run != NULL && run->id == id) {
-		refuse_run(link, run, error->code, now);
+		refuse_run(link, run, error, now);
 		interns_drop_oldest(&link->interns);
 	} else if (id == link->ping_id) {
 		link->ping_id = 0;

@@ -38,6 +38,7 @@ struct ration_counter {
 	int64_t struck_at;
 	uint64_t interned_before; /* the batch it was sent for */
 	int64_t refused_until;	  /* clock_now(); 0: not refused */
+	const char *refused_text; /* why, while it is refused; kept in struct interns */
 
 	struct ration_counter *next; /* in its bucket */
 };

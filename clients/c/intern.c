@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define INTERN_ARENA (8u << 20)
 #define INTERN_MAX_BYTES (64u * 1024) /* of one request, unless the daemon takes less */
@@ -178,8 +179,33 @@ int interns_tell(struct interns *interns, struct counters *counters, struct stre
 	return 0;
 }
 
-void interns_refused(struct ration_counter *counter, uint32_t code, int64_t now)
+/* Kept for as long as the client; "" if it is one too many. */
+static const char *keep_reason(struct interns *interns, const struct text *text)
 {
+	size_t len = text->len < INTERN_MAX_REASON ? text->len : INTERN_MAX_REASON - 1;
+	char *reason;
+
+	for (size_t i = 0; i < interns->n_reasons; i++) {
+		reason = interns->reasons[i];
+		if (strnlen(reason, INTERN_MAX_REASON) == len &&
+		    memcmp(reason, text->at, len) == 0) {
+			return reason;
+		}
+	}
+	if (len == 0 || interns->n_reasons == INTERN_MAX_REASONS ||
+	    memchr(text->at, '\0', len) != NULL) {
+		return "";
+	}
+	reason = interns->reasons[interns->n_reasons++];
+	memcpy(reason, text->at, len);
+	reason[len] = '\0';
+	return reason;
+}
+
+void interns_refused(struct interns *interns, struct ration_counter *counter, uint32_t code,
+		     const struct text *text, int64_t now)
+{
+	counter->refused_text = keep_reason(interns, text);
 	counter->refused_code = (uint8_t)(code < UINT8_MAX ? code : UINT8_MAX);
 	counter->refused_until = now + INTERN_REFUSED_MS;
 	counter->interned_on = 0;

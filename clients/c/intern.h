@@ -21,6 +21,10 @@ struct intern_run {
 	uint32_t first, n; /* handles */
 };
 
+/* Why paths were refused: the daemon has few texts for that. Each stays where it is, for counters point to it. */
+#define INTERN_MAX_REASONS 32u
+#define INTERN_MAX_REASON 128u
+
 /* Requests under way on the present connection, in a ring. */
 struct interns {
 	struct intern_run *runs;
@@ -29,6 +33,8 @@ struct interns {
 	uint32_t session_since; /* of the first on which this session of the daemon was told anything */
 	uint64_t certain_before; /* batches up to this one are applied, and so are the paths told for them known */
 	struct arena arena;
+	size_t n_reasons;
+	char reasons[INTERN_MAX_REASONS][INTERN_MAX_REASON];
 };
 
 void interns_init(struct interns *interns);
@@ -54,4 +60,5 @@ const struct intern_run *interns_oldest(const struct interns *interns);
 void interns_drop_oldest(struct interns *interns);
 
 /* The daemon has refused a path, has refused it no longer, has forgotten it. */
-void interns_refused(struct ration_counter *counter, uint32_t code, int64_t now);
+void interns_refused(struct interns *interns, struct ration_counter *counter, uint32_t code,
+		     const struct text *text, int64_t now);

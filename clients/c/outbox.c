@@ -166,7 +166,8 @@ static bool lost_at_once(struct outbox *outbox, const struct ration_counter *cou
 		return true;
 	}
 	if (counter->refused_until > now) {
-		lose(outbox, counter, counter->refused_code, counter->unsent, TEXT_REFUSED);
+		lose(outbox, counter, counter->refused_code, counter->unsent,
+		     counter->refused_text[0] != '\0' ? counter->refused_text : TEXT_REFUSED);
 		return true;
 	}
 	return false;

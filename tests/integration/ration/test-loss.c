@@ -128,6 +128,7 @@ static void test_ceiling_of_a_metric(void **state)
 	assert_in_range(fixture->lost.n, 7,
 			8); /* whether the metric itself counts is the daemon's affair */
 	assert_int_equal(fixture->lost.code, RATION_RESOURCE_EXHAUSTED);
+	assert_non_null(strstr(fixture->lost.text, "max_counters"));
 	assert_int_equal(world_total(fixture->daemon->url, "few") + fixture->lost.amount, 10);
 }
 
@@ -138,6 +139,7 @@ static void test_path_the_daemon_refuses(void **state)
 	add(fixture, "bad/\xff", 2); /* no UTF-8: more than the library knows of paths */
 	assert_int_equal(fixture->lost.n, 1);
 	assert_int_equal(fixture->lost.code, RATION_INVALID_ARGUMENT);
+	assert_non_null(strstr(fixture->lost.text, "UTF-8"));
 	assert_int_equal(fixture->lost.amount, 2);
 }
 

@@ -519,6 +519,7 @@ static void test_refused_path_is_reported_with_its_reason(void **state)
 	assert_int_equal(ration_flush(fixture->client, FAKE_WAIT_MS), 0);
 	assert_int_equal(fixture->lost.n, 1);
 	assert_int_equal(fixture->lost.code, RATION_RESOURCE_EXHAUSTED);
+	assert_string_equal(fixture->lost.text, "full");
 	assert_int_equal(fixture->lost.amount, 4);
 
 	/* For a while the daemon is not asked again. */
@@ -526,6 +527,7 @@ static void test_refused_path_is_reported_with_its_reason(void **state)
 	assert_int_equal(ration_flush(fixture->client, FAKE_WAIT_MS), 0);
 	assert_int_equal(fixture->lost.n, 2);
 	assert_int_equal(fixture->lost.code, RATION_RESOURCE_EXHAUSTED);
+	assert_string_equal(fixture->lost.text, "full");
 	assert_int_equal(fixture->lost.amount, 10);
 	fake_expect_silence(&peer, 0);
 

@@ -92,6 +92,13 @@ static void take_over(struct connection *connection, struct session *session)
 	}
 }
 
+/* Answers a request that was to be a Hello and can't be welcomed, and ends the connection. */
+void serve_unwelcome(struct connection *connection, uint64_t id, enum code code, const char *text)
+{
+	serve_error(connection, id, code, "%s", text);
+	connection_end(connection, code, "%s", text);
+}
+
 static int open_session(struct connection *connection, const struct request *request,
 			unsigned *ret_worker)
 {
@@ -117,7 +124,7 @@ static int open_session(struct connection *connection, const struct request *req
 
 		log_peer(&worker->daemon->log, LOG_KIND_REFUSED, clock_monotonic_ns(), LOG_WARNING,
 			 connection->peer, "no session: %s", text);
-		connection_end(connection, CODE_RESOURCE_EXHAUSTED, "%s", text);
+		serve_unwelcome(connection, request->id, CODE_RESOURCE_EXHAUSTED, text);
 		return SERVE_OK;
 	}
 	take_over(connection, session);
@@ -144,7 +151,7 @@ int serve_hello(struct connection *connection, const struct request *request, un
 	}
 	if (fault_text != NULL) {
 		stats_add(&connection->worker->stats.faults_protocol, 1);
-		connection_end(connection, CODE_INVALID_ARGUMENT, "%s", fault_text);
+		serve_unwelcome(connection, request->id, CODE_INVALID_ARGUMENT, fault_text);
 		return SERVE_OK;
 	}
 	if (request->hello.session.len != 0) {

@@ -194,8 +194,8 @@ int serve(struct connection *connection, const struct request *request, unsigned
 	}
 	if (connection->state == CONNECTION_NEW) {
 		stats_add(&connection->worker->stats.faults_protocol, 1);
-		connection_end(connection, CODE_FAILED_PRECONDITION,
-			       "the first request on a connection must be Hello");
+		serve_unwelcome(connection, request->id, CODE_FAILED_PRECONDITION,
+				"the first request on a connection must be Hello");
 		return SERVE_OK;
 	}
 	switch (request->type) {

@@ -37,6 +37,7 @@ void serve_lease_tick(struct worker *worker);
 /* ---- between the serve-*.c ---- */
 
 int serve_hello(struct connection *connection, const struct request *request, unsigned *ret_worker);
+void serve_unwelcome(struct connection *connection, uint64_t id, enum code code, const char *text);
 void serve_intern(struct connection *connection, const struct request *request);
 void serve_add(struct connection *connection, const struct request *request);
 void serve_get(struct connection *connection, const struct request *request);

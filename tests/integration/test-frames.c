@@ -213,6 +213,9 @@ static void expect_fault(struct test_daemon *daemon, bool hello, const void *byt
 		(void)wire_hello(wire, 0, 0, 0, NULL);
 	}
 	(void)wire_send_bytes(wire, bytes, len);
+	if (code == CODE_FAILED_PRECONDITION) {
+		wire_expect_error(wire, code, "Hello"); /* a request, and so answered */
+	}
 	wire_expect_goodbye(wire, code);
 	(void)wire_free(wire);
 }
@@ -320,6 +323,7 @@ static void test_bad_hellos(void **state)
 		struct wire *wire = wire_open(daemon->socket);
 
 		(void)wire_send(wire, &requests[i]);
+		wire_expect_error(wire, CODE_INVALID_ARGUMENT, "");
 		wire_expect_goodbye(wire, CODE_INVALID_ARGUMENT);
 		(void)wire_free(wire);
 	}

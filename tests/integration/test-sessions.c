@@ -330,6 +330,7 @@ static void test_session_cap(void **state)
 	extra = wire_open(daemon->socket);
 	hello = wire_hello_request(33, 0, 1);
 	(void)wire_send(extra, &hello);
+	wire_expect_error(extra, CODE_RESOURCE_EXHAUSTED, "max_sessions");
 	wire_expect_goodbye(extra, CODE_RESOURCE_EXHAUSTED);
 	(void)wire_free(extra);
 	/* Without a session there is room, and a session that is known is no new one. */

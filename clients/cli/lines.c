@@ -123,6 +123,11 @@ int lines_next(struct lines *lines, char **ret_text, size_t *ret_len)
 		if (newline != NULL || (lines->ended && held > 0)) {
 			lines->begin += len + (newline != NULL);
 			lines->number++;
+			/* Some editors begin a file with the mark of UTF-8; it is no part of a path. */
+			if (lines->number == 1 && len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+				text += 3;
+				len -= 3;
+			}
 			*ret_text = text;
 			*ret_len = len;
 			return 1;

@@ -53,7 +53,7 @@ void lines_init(struct lines *lines, ssize_t (*read)(void *ctx, void *buffer, si
 		void *ctx);
 
 /*
- * The next line, without its newline, valid until the next call. 1: a line. 0: the end. Negative errno: what `read` failed with.
+ * The next line, without its newline (and without a byte order mark that the stream begins with), valid until the next call. 1: a line. 0: the end. Negative errno: what `read` failed with.
  * Of a line longer than LINES_MAX_BYTES there is nothing but that: *ret_len is LINES_MAX_BYTES + 1, and line_parse answers LINE_E_LONG.
  */
 int lines_next(struct lines *lines, char **ret_text, size_t *ret_len);

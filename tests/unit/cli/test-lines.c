@@ -136,6 +136,21 @@ static void lines_of_a_stream(void **state)
 	}
 }
 
+static void a_byte_order_mark(void **state)
+{
+	static struct lines lines;
+
+	(void)state;
+	for (size_t step = 1; step < 20; step++) {
+		struct stream stream = { "\xef\xbb\xbfOne\n\xef\xbb\xbfTwo\n", 14, step, 0 };
+
+		lines_init(&lines, stream_read, &stream);
+		assert_next(&lines, "One");
+		assert_next(&lines,
+			    "\xef\xbb\xbfTwo"); /* in the middle it is text like any other */
+	}
+}
+
 /* The longest line, one byte more, and very much more, each followed by another one. */
 static void long_lines(void **state)
 {
@@ -182,9 +197,10 @@ static void a_stream_that_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_lines), cmocka_unit_test(nothing_to_add),
-		cmocka_unit_test(bad_lines),  cmocka_unit_test(lines_of_a_stream),
-		cmocka_unit_test(long_lines), cmocka_unit_test(a_stream_that_fails),
+		cmocka_unit_test(good_lines),	       cmocka_unit_test(nothing_to_add),
+		cmocka_unit_test(bad_lines),	       cmocka_unit_test(lines_of_a_stream),
+		cmocka_unit_test(a_byte_order_mark),   cmocka_unit_test(long_lines),
+		cmocka_unit_test(a_stream_that_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

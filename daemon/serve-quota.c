@@ -206,6 +206,26 @@ void serve_quota_set(struct connection *connection, const struct request *reques
 	done(connection, request->id, findings);
 }
 
+/* Could there be a rule of this pattern? Else it was answered. */
+static bool check_pattern(struct connection *connection, uint64_t id, struct text pattern)
+{
+	struct arena *arena = &connection->worker->out;
+	struct findings *findings = arena_alloc(arena, sizeof(*findings));
+	const struct engine_rule rule = { .pattern = pattern.at,
+					  .len = pattern.len,
+					  .limits = QUOTA_LIMITS_INIT };
+
+	if (findings == NULL) {
+		return true;
+	}
+	*findings = (struct findings){ .arena = arena };
+	if (engine_rules_check(&rule, 1, take_fault, findings) <= 0) {
+		return true;
+	}
+	serve_error(connection, id, CODE_INVALID_ARGUMENT, "%s", findings->fatal);
+	return false;
+}
+
 void serve_quota_remove(struct connection *connection, const struct request *request)
 {
 	const struct rule_remove *remove = &request->quota_remove;
@@ -220,11 +240,20 @@ void serve_quota_remove(struct connection *connection, const struct request *req
 		return;
 	}
 	window = window_of(&remove->window);
+	if (!remove->all_windows && !window_valid(&window)) {
+		serve_error(connection, request->id, CODE_INVALID_ARGUMENT,
+			    "a window of %" PRIu64 " ms does not exist; allowed is 1 s to 31 d",
+			    remove->window.duration_ms);
+		return;
+	}
 	(void)pthread_mutex_lock(&daemon->rules_lock);
 	r = engine_rule_remove(daemon->engine, remove->pattern.at, remove->pattern.len,
 			       remove->all_windows ? NULL : &window, *worker_time(worker));
 	daemon->rules_version++;
 	(void)pthread_mutex_unlock(&daemon->rules_lock);
+	if (r == ENGINE_E_NOT_FOUND && !check_pattern(connection, request->id, remove->pattern)) {
+		return;
+	}
 	if (r == ENGINE_E_NOT_FOUND) {
 		serve_error(connection, request->id, CODE_NOT_FOUND,
 			    "no such rule was set at run time%s",

@@ -480,7 +480,14 @@ void lint_mins(struct faults *faults, const struct layer *const layers[2], const
 {
 	struct table_entry *entry;
 	struct table sums;
+	uint32_t n_mins = 0;
 
+	for (int i = 0; i < 2; i++) {
+		n_mins += layers[i] ? layers[i]->n_mins : 0;
+	}
+	if (n_mins == 0 || (rule && n_mins > LINT_MINS_AT_ONCE)) {
+		return;
+	}
 	table_init(&sums, 0);
 	for (int i = 0; i < 2; i++) {
 		for (const struct rule *at = layers[i] ? layers[i]->oldest : NULL; at;

@@ -14,6 +14,8 @@
 
 #include "lib/engine/rules.h"
 
+#define LINT_MINS_AT_ONCE 4096u
+
 struct faults {
 	engine_fault_fn fault; /* may be NULL */
 	void *ctx;
@@ -48,5 +50,8 @@ void lint_metric_planes(struct faults *faults, const struct layer_metric *metric
 void lint_unwise(struct faults *faults, const struct layer *const layers[2],
 		 const struct rule *rule);
 
-/* Sums of children's min; `rule` NULL: all; else those it takes part in. No memory: some are not looked at. */
+/*
+ * Sums of children's min; `rule` NULL: all; else those it takes part in, unless there are more than LINT_MINS_AT_ONCE rules with a min:
+ * that is left to the next check of a file. No memory: some are not looked at.
+ */
 void lint_mins(struct faults *faults, const struct layer *const layers[2], const struct rule *rule);

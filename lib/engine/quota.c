@@ -259,7 +259,7 @@ static int set_locked(struct engine *engine, const struct engine_rule *source, s
 
 	if (old) {
 		before = rule_source(old);
-		rule_change(old, source);
+		layer_change(layer, old, source);
 	} else {
 		r = layer_add(&engine->rules, layer, source, shape, &rule);
 		if (r == ENGINE_E_FULL) {
@@ -279,7 +279,7 @@ static int set_locked(struct engine *engine, const struct engine_rule *source, s
 	if (r == 0) {
 		intern_locked(engine, rule, time);
 	} else if (old) {
-		rule_change(old, &before);
+		layer_change(layer, old, &before);
 	} else {
 		layer_remove(layer, rule);
 	}

@@ -6,7 +6,8 @@
  * usage too, as soon as they fold; a charge walks the planes above its paths and is granted everywhere or nowhere.
  *
  * What usage is. In a plane without a window, of a counter that carries a limit: its total plus the units of leases below it that
- * are not spent yet. In a window: what came in during it (what a gauge gives back is not taken off). A rate: the level of its bucket.
+ * are not spent yet. In a window: what came in during it (what a gauge gives back is not taken off; adds come in as their sum
+ * between two folds of one slot). A rate: the level of its bucket.
  *
  * Threads: as in engine.h, any thread registered with lib/rcu, outside a read section; a worker is used by one thread at a time, and a
  * charge may stand between its engine_begin and engine_end (the read section is left meanwhile, as by engine_add in a strict

@@ -307,8 +307,10 @@ static uint64_t digest(const struct quota_limits *limits, bool exact)
 	return siphash(&key, content, sizeof(content));
 }
 
-void rule_change(struct rule *rule, const struct engine_rule *source)
+void layer_change(struct layer *layer, struct rule *rule, const struct engine_rule *source)
 {
+	layer->n_mins += source->limits.min > 0;
+	layer->n_mins -= rule->limits.min > 0;
 	rule->limits = source->limits;
 	rule->tag = source->tag;
 	rule->digest = digest(&rule->limits, shape_exact(rule->pattern->shape));
@@ -336,7 +338,7 @@ int layer_add(struct rules *rules, struct layer *layer, const struct engine_rule
 		return ENGINE_E_FULL;
 	}
 	rule->window = source->window;
-	rule_change(rule, source);
+	layer_change(layer, rule, source);
 	rule->next = rule->pattern->rules;
 	rule->pattern->rules = rule;
 	rule->pattern->metric->n_rules[rule->plane]++;
@@ -360,6 +362,7 @@ void layer_remove(struct layer *layer, struct rule *rule)
 	*(rule->older ? &rule->older->newer : &layer->oldest) = rule->newer;
 	*(rule->newer ? &rule->newer->older : &layer->newest) = rule->older;
 	layer->n_rules--;
+	layer->n_mins -= rule->limits.min > 0;
 	pattern->metric->n_rules[rule->plane]--;
 	pattern->metric->limited->n_rules[rule->plane]--;
 	if (!pattern->rules) {

@@ -66,6 +66,7 @@ struct layer {
 	struct table patterns, metrics;
 	struct rule *oldest, *newest;
 	uint32_t n_rules;
+	uint32_t n_mins; /* rules with a min */
 };
 
 struct rules {
@@ -108,7 +109,7 @@ int layer_add(struct rules *rules, struct layer *layer, const struct engine_rule
 	      struct shape shape, struct rule **ret_rule);
 void layer_remove(struct layer *layer, struct rule *rule);
 /* Other limits and tag for one that is there. */
-void rule_change(struct rule *rule, const struct engine_rule *source);
+void layer_change(struct layer *layer, struct rule *rule, const struct engine_rule *source);
 
 struct pattern *layer_pattern(const struct layer *layer, const char *text, size_t len);
 struct rule *layer_find(const struct layer *layer, const char *text, size_t len,

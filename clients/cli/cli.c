@@ -170,6 +170,12 @@ static const char *without_place(const char *why)
 	return colon != NULL ? colon + 2 : why;
 }
 
+/* There is a daemon, for it was it that said so: "the daemon refuses: RESOURCE_EXHAUSTED: ..." */
+static bool is_of_the_daemon(const char *why)
+{
+	return strncmp(why, "the daemon ", 11) == 0;
+}
+
 void cli_answer(struct cli *cli, int r, const char *path)
 {
 	char *safe = path != NULL ? text_safe_string(path) : NULL;
@@ -187,6 +193,9 @@ void cli_answer(struct cli *cli, int r, const char *path)
 		cli_fail(cli, CLI_ANSWERED, r, "%s%sthe daemon answered %s: %s",
 			 path != NULL ? safe : "", path != NULL ? ": " : "", ration_code_name(r),
 			 why);
+	} else if (r == -ENOTCONN && is_of_the_daemon(without_place(why))) {
+		cli_fail(cli, CLI_NO_DAEMON, RATION_UNAVAILABLE,
+			 "no connection to the daemon at %s: %s", url, without_place(why));
 	} else if (r == -ENOTCONN) {
 		cli_fail(cli, CLI_NO_DAEMON, RATION_UNAVAILABLE,
 			 "no daemon at %s: %s; is rationd running?", url, without_place(why));

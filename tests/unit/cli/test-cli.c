@@ -116,6 +116,17 @@ static void add_without_a_daemon(void **state)
 		   "rationctl: \"a//b\" is not a path: an empty segment\n");
 }
 
+static void a_daemon_that_refuses(void **state)
+{
+	(void)state;
+	fake.result = -ENOTCONN;
+	fake.text =
+		"not connected to the daemon at unix:/x: the daemon refuses: RESOURCE_EXHAUSTED: too many sessions";
+	assert_run(RUN("get", "a"), 4, "",
+		   "rationctl: no connection to the daemon at unix:/run/rationd/rationd.sock: "
+		   "the daemon refuses: RESOURCE_EXHAUSTED: too many sessions\n");
+}
+
 static void add_is_not_confirmed(void **state)
 {
 	(void)state;
@@ -698,6 +709,7 @@ int main(void)
 		TEST(add_says_what_is_wrong),
 		TEST(add_without_a_daemon),
 		TEST(add_is_not_confirmed),
+		TEST(a_daemon_that_refuses),
 		TEST(add_reads_lines),
 		TEST(add_reports_bad_lines_and_goes_on),
 		TEST(add_reports_losses),

@@ -94,7 +94,15 @@ void cmd_quota_set(struct cli *cli, const struct args *args)
 	}
 	notes.list = json_array();
 	r = ration_quota_set(client, pattern, &limits, cli->timeout_ms, take_note, &notes);
-	cli_answer(cli, r, pattern);
+	if (r == RATION_INVALID_ARGUMENT) {
+		/* The daemon's text names the pattern. */
+		char *why = cli_reason(ration_code_name(r));
+
+		cli_fail(cli, CLI_USAGE, r, "quota set: %s", why != NULL ? why : "");
+		free(why);
+	} else {
+		cli_answer(cli, r, pattern);
+	}
 	if (r == 0) {
 		cli_put(cli, "rule", with_pattern(limits_object(&limits), pattern));
 		cli_put(cli, "notes", json_incref(notes.list));

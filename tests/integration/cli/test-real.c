@@ -1,7 +1,7 @@
 /*
  * rationctl, the program, against a real daemon: as a shell would run it.
  */
-#include "tests/support/daemon.h"
+#include "tests/integration/cli/shell.h"
 #include "tests/support/test.h"
 
 #include <errno.h>
@@ -12,43 +12,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static int setup(void **state)
-{
-	struct test_daemon *daemon = test_daemon_start(NULL);
-	char path[4096];
-
-	(void)snprintf(path, sizeof(path), "%s:%s", RATIONCTL_DIR, getenv("PATH"));
-	*state = daemon;
-	return setenv("PATH", path, 1) != 0 || setenv("RATIOND_SOCKET", daemon->url, 1) != 0 ||
-	       setenv("D", daemon->dir, 1) != 0 || setenv("LC_ALL", "C.UTF-8", 1) != 0;
-}
-
-static int teardown(void **state)
-{
-	test_daemon_stop(*state);
-	return 0;
-}
-
-/* Runs a line of shell. Its standard output and error, in the order written, are `expected`; its status too. */
-static void shell(const char *line, int status, const char *expected)
-{
-	char command[4096];
-	char output[16384];
-	FILE *pipe = NULL;
-	size_t len = 0;
-	int result = 0;
-
-	(void)snprintf(command, sizeof(command), "{ %s\n} 2>&1", line);
-	pipe = popen(command, "r");
-	assert_non_null(pipe);
-	len = fread(output, 1, sizeof(output) - 1, pipe);
-	output[len] = '\0';
-	result = pclose(pipe);
-	assert_string_equal(output, expected);
-	assert_true(WIFEXITED(result));
-	assert_int_equal(WEXITSTATUS(result), status);
-}
 
 static void what_is_added_is_there_at_once(void **state)
 {
@@ -177,7 +140,7 @@ static void status_is_the_daemons(void **state)
 	shell("rationctl flush && rationctl --json flush", 0, "{\"flushed\": true}\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, shell_setup, shell_teardown)
 
 int main(void)
 {

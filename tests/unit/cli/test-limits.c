@@ -178,9 +178,9 @@ static void set_says_what_is_wrong(void **state)
 		   0, "", "");
 	assert_int_equal(only_rule()->limits.max, 6);
 	fake.result = RATION_INVALID_ARGUMENT;
-	fake.text = "min 9 is above max 5";
+	fake.text = "a: min is 9, more than max, 5";
 	assert_run(RUN("quota", "set", "a", "--max", "5", "--min", "9"), 2, "",
-		   "rationctl: 'a': min 9 is above max 5\n");
+		   "rationctl: quota set: a: min is 9, more than max, 5\n");
 }
 
 /* ---- quota show, quota remove ---- */

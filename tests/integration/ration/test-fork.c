@@ -1,7 +1,5 @@
 /*
  * fork: what is added in a process is counted once, whichever process it is.
- *
- * ThreadSanitizer can't follow a child that starts threads; there the tests in which one does are left out.
  */
 #include "tests/integration/ration/world.h"
 #include "tests/support/test.h"
@@ -14,14 +12,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define CHILDREN_MAY_HAVE_THREADS 0
-#elif defined(__has_feature)
-#define CHILDREN_MAY_HAVE_THREADS (!__has_feature(thread_sanitizer))
-#else
-#define CHILDREN_MAY_HAVE_THREADS 1
-#endif
 
 static int setup(void **state)
 {

@@ -81,5 +81,16 @@ void leases_forget(struct leases *leases);
 /* With the client. */
 void leases_free(struct leases *leases);
 
-/* Have the background look at this lease. Any thread; not under the client's lock. */
+/* Have the background look at this lease. Any thread; takes no lock. */
 void lease_call(struct ration_lease *lease);
+
+/* ---- for leasing.c ---- */
+
+/* There may be something to do for it in the next turn. */
+void lease_due(struct ration_lease *lease);
+/* Tell what RATION_OPEN granted as adds, if its kind is known. */
+void lease_report_opened(struct ration_lease *lease);
+/* Go on with the return of a lease that is being closed; sets `gone`. */
+void lease_step_closing(struct ration_lease *lease, int64_t now);
+/* Out of the client's list. */
+struct ration_lease *lease_free(struct ration_lease *lease);

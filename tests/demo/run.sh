@@ -4,7 +4,7 @@
 # usage: run.sh [--bin DIR] [--load PROGRAM] [--increments N]
 #   --bin DIR         where rationd and rationctl are (build/release/bin)
 #   --load PROGRAM    load.c, compiled; without it, it is compiled here against the libration of the same build
-#   --increments N    of each thread in step 3
+#   --increments N    of each thread in step 4
 set -euo pipefail
 export LC_ALL=C.UTF-8
 top=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
@@ -154,6 +154,102 @@ say "$(($(wc -l <"$dir/expected") - 1)) sections, each total equal to awk's sum;
 
 # ---- 3 ----
 
+step "3. A quota for each section: half of what it has"
+# Sizes of packages that have one, as charges. A section of two levels, contrib/net, has a max at both.
+awk -F '\t' '$3 > 0 { print "allowed_kib/" $1 "/" $2, $3 }' "$dir/packages" >"$dir/charges"
+awk '{
+	n = split($1, segments, "/")
+	path = segments[1]
+	for (i = 2; i < n; i++) {
+		path = path "/" segments[i]
+		sum[path] += $2
+	}
+}
+END { for (path in sum) printf "%s %.0f\n", path, int(sum[path] / 2) }' "$dir/charges" | sort >"$dir/maxima"
+while read -r path max; do
+	"$rationctl" quota set "$path" --max "$max" 2>>"$dir/notes"
+done <"$dir/maxima"
+say "$(wc -l <"$dir/maxima") limits, set by commands like" "  rationctl quota set $(sed 's/ / --max /;q' "$dir/maxima")"
+
+# All of a section goes to one process: so the order in it is that of the list, whatever the others do.
+awk -v dir="$dir" -v n="$processes" '{
+	split($1, segments, "/")
+	if (!(segments[2] in group)) {
+		group[segments[2]] = groups++ % n
+	}
+	print >(dir "/charge." group[segments[2]])
+}' "$dir/charges"
+chargers=()
+for part in "$dir"/charge.*; do
+	# Status 1: some were refused.
+	{ "$rationctl" charge - <"$part" >"$part.verdicts" 2>"$part.said" || (($? == 1)) || { cat "$part.said" >&2 && exit 1; }; } &
+	chargers+=($!)
+done
+pids+=("${chargers[@]}")
+wait_all "${chargers[@]}"
+cat "$dir"/charge.*.verdicts >"$dir/verdicts"
+granted=$(grep -c ^granted "$dir/verdicts" || true)
+refused=$(grep -c ^refused "$dir/verdicts" || true)
+say "$processes processes ask for room for each package, section by section, with rationctl charge -:" \
+	"  $(commas "$granted") charges granted, $(commas "$refused") refused; the first of them, asked again:"
+IFS=$'\t' read -r _ size path _ < <(grep -m 1 ^refused "$dir/verdicts")
+say "  rationctl charge $path $size"
+status=0
+"$rationctl" charge "$path" "$size" 2>"$dir/refusal" || status=$?
+fold -s -w 100 "$dir/refusal" | indent
+((status == 1)) || die "a charge that was refused before ended with status $status, not 1"
+say "rationctl tree allowed_kib --depth 1 --sort total --limits:"
+"$rationctl" tree --exact allowed_kib --depth 1 --sort total --limits >"$dir/tree"
+head -n 9 "$dir/tree" | indent
+
+# The same by awk: in the order of the list, a package is in if it fits its section, and the section above. Then, whatever the order:
+# nothing that was refused fits into what is left.
+awk -v verdicts="$dir/verdicts.expected" -v usage="$dir/usage.expected" '
+function fits(path, size, used, i, n, segments, at) {
+	n = split(path, segments, "/")
+	at = segments[1]
+	for (i = 2; i < n; i++) {
+		at = at "/" segments[i]
+		if (used[at] + size > max[at]) {
+			return 0
+		}
+	}
+	return 1
+}
+function use(path, size, i, n, segments, at) {
+	n = split(path, segments, "/")
+	at = segments[1]
+	for (i = 2; i < n; i++) {
+		at = at "/" segments[i]
+		used[at] += size
+	}
+}
+NR == FNR { max[$1] = $2; next }
+fits($1, $2, used) { use($1, $2); print "granted\t" $2 "\t" $1 >verdicts; next }
+{ out[$1] = $2; print "refused\t" $2 "\t" $1 >verdicts }
+END {
+	for (path in max) {
+		printf "%.0f %s\n", used[path], path >usage
+	}
+	for (path in out) {
+		if (fits(path, out[path], used)) {
+			print "demo: " path " was refused, and fits" >"/dev/stderr"
+			exit 1
+		}
+	}
+}' "$dir/maxima" "$dir/charges" || die "this is not the most that fits"
+compare() {
+	diff -u --label "$1 by awk" --label "$1 by rationd" <(sort "$2") <(sort "$3") || die "these differ"
+}
+cut -f 1-3 "$dir/verdicts" >"$dir/verdicts.given"
+compare decided "$dir/verdicts.expected" "$dir/verdicts.given"
+cut -d ' ' -f 1 "$dir/maxima" | xargs "$rationctl" get --exact | awk '{ print $1, $2 }' >"$dir/usage.given"
+compare used "$dir/usage.expected" "$dir/usage.given"
+say "each of the $(commas $((granted + refused))) charges was decided as awk decides, and $(wc -l <"$dir/usage.given") usages equal awk's:" \
+	"no section has more than its max, and no refused package fits into what is left"
+
+# ---- 4 ----
+
 # The daemon's CPU time in microseconds: what the scheduler has given to its threads; from a kernel that doesn't say so, in ticks.
 cpu_us() {
 	if [[ -r /proc/$daemon/schedstat ]]; then
@@ -164,7 +260,7 @@ cpu_us() {
 	fi
 }
 
-step "3. Counting at full speed"
+step "4. Counting at full speed"
 total=$((processes * threads * increments))
 say "$processes processes of $threads threads add 1 to $counters shared counters, $(commas $total) times in all,"
 say "while rationctl tree load walks in a loop"
@@ -199,9 +295,9 @@ say "added   $(commas $total)" \
 	"the daemon's CPU time for it, walks included: $(seconds "$cpu"); libration sends it sums, not single increments"
 [[ $counted == "$total" ]] || die "added and counted differ"
 
-# ---- 4 ----
+# ---- 5 ----
 
-step "4. The end"
+step "5. The end"
 kill -TERM "$daemon"
 status=0
 wait "$daemon" || status=$?

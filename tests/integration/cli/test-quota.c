@@ -76,10 +76,10 @@ static void explained(void **state)
 	      "65  requests/acme/web\n");
 	shell("rationctl tree --limits", 0,
 	      "total  own              usage  limit       path\n"
-	      "   85    0  █████████      85    100  max  requests\n"
+	      "   85    0  ████████▌      85    100  max  requests\n"
 	      "   65    0  ██████████     65     60  max    acme\n"
 	      "   65   65                                     web\n"
-	      "   20   20  ███▍           20     60  max    umbrella\n");
+	      "   20   20  ███▎           20     60  max    umbrella\n");
 	shell("rationctl quota explain nothing", 3, "rationctl: no such path: nothing\n");
 }
 

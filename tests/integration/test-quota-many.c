@@ -28,6 +28,7 @@ struct client {
 	struct test_daemon *daemon;
 	pthread_t thread;
 	unsigned index;
+	struct test_random random;
 	_Atomic(int64_t) *held; /* what clients know to be held; never more than there is */
 	uint64_t granted, refused, worst;
 };
@@ -168,26 +169,25 @@ static void test_all_who_wait_are_served(void **state)
 static void *run_reconnects(void *arg)
 {
 	struct client *client = arg;
-	struct test_random random;
 	struct wire *wire = wire_open(client->daemon->socket);
 	uint64_t sent = 0, answered = 0;
 	struct reply reply;
 
-	test_random_init(&random, client->index);
 	(void)wire_greet(wire, client->index + 1, 600000, 1);
 	for (unsigned i = 0; i < 250; i++) {
-		uint64_t upto = sent + 1 + test_random_below(&random, 8);
+		uint64_t upto = sent + 1 + test_random_below(&client->random, 8);
 
 		while (sent < upto) {
 			(void)wire_send_charge(wire, ++sent, "count/reconnect", 1, 0);
 		}
-		for (uint64_t n = test_random_below(&random, sent - answered + 1); n > 0; n--) {
+		for (uint64_t n = test_random_below(&client->random, sent - answered + 1); n > 0;
+		     n--) {
 			assert_true(wire_receive(wire, &reply));
 			assert_int_equal(reply.charged.number, ++answered);
 			client->granted += reply.charged.granted;
 		}
 		/* Cut, or taken over by oneself. */
-		if (test_random_below(&random, 2) == 0) {
+		if (test_random_below(&client->random, 2) == 0) {
 			wire = wire_free(wire);
 		}
 		{
@@ -225,6 +225,7 @@ static void test_reconnects(void **state)
 	(void)wire_hello(wire, 0, 0, 0, NULL);
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		clients[i] = (struct client){ .daemon = daemon, .index = i };
+		test_random_init(&clients[i].random, i);
 		assert_int_equal(
 			pthread_create(&clients[i].thread, NULL, run_reconnects, &clients[i]), 0);
 	}

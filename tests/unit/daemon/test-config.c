@@ -1,7 +1,7 @@
 #include "daemon/config.h"
 
 #include "daemon/config-keys.h"
-#include "lib/engine/engine.h"
+#include "lib/engine/quota.h"
 #include "tests/support/test.h"
 
 #include <errno.h>
@@ -421,10 +421,163 @@ static void test_fixed_changes(void **state)
 	(void)config_free(b);
 }
 
+static void test_quotas(void **state)
+{
+	struct config *config = expect_good(
+		"[quota requests]\nmax = 100k\nhigh=64Ki\nlow = 5\nmin = 1\nshadow = yes\n"
+		"[quota requests]\nper = 1m\nmax = 10G ; not too many\n[quota requests] # a day\ncalendar = day\nhigh = 0\n"
+		"[quota requests/*/x/**]\nrate = 2k/1s\n[quota requests/a b]\nrate = 1k/1s\nburst = 1Mi\n");
+	const struct config_quota *quota = config->quotas;
+	const struct window day = { .kind = WINDOW_CALENDAR, .unit = WINDOW_DAY };
+	const struct window week = { .kind = WINDOW_CALENDAR, .unit = WINDOW_WEEK };
+	struct engine_rule *rules = config_rules(config);
+
+	(void)state;
+	assert_int_equal(config->n_quotas, 5);
+	assert_string_equal(quota[0].pattern, "requests");
+	assert_string_equal(quota[0].where, "f:1");
+	assert_int_equal(quota[0].window.kind, WINDOW_NONE);
+	assert_int_equal(quota[0].limits.max, 100000);
+	assert_int_equal(quota[0].limits.high, 65536);
+	assert_int_equal(quota[0].limits.low, 5);
+	assert_int_equal(quota[0].limits.min, 1);
+	assert_true(quota[0].limits.shadow);
+	assert_int_equal(quota[1].window.kind, WINDOW_PER);
+	assert_int_equal(quota[1].window.duration_ns, INT64_C(60000000000));
+	assert_int_equal(quota[1].limits.max, INT64_C(10000000000));
+	assert_int_equal(quota[1].limits.high, QUOTA_NONE);
+	assert_int_equal(quota[2].limits.max, QUOTA_NONE);
+	assert_int_equal(quota[2].limits.high, 0);
+	assert_int_equal(quota[3].window.kind, WINDOW_RATE);
+	assert_int_equal(quota[3].limits.rate, 2000);
+	assert_int_equal(quota[3].limits.per_ns, 1000000000);
+	assert_int_equal(quota[3].limits.burst, 2000);
+	assert_string_equal(quota[4].pattern, "requests/a b");
+	assert_int_equal(quota[4].limits.burst, 1 << 20);
+	assert_int_equal(rules[4].tag, 5);
+	assert_string_equal(config_quota_where(config, 5), quota[4].where);
+	assert_string_equal(config_quota_where(config, 0), "");
+	assert_string_equal(config_quota_where(config, 6), "");
+	assert_string_equal(config_quota_source(config, "requests/x", 8, &day), "f:10");
+	assert_string_equal(config_quota_source(config, "requests", 8, &week), "");
+	assert_string_equal(config_quota_source(config, "requests", 7, &day), "");
+	free(rules);
+	(void)config_free(config);
+	/* A path may be longer than another line may be. */
+	{
+		char text[700], path[512];
+
+		memset(path, 'p', sizeof(path));
+		for (size_t i = 100; i < sizeof(path); i += 101) {
+			path[i] = '/';
+		}
+		(void)snprintf(text, sizeof(text), "  [quota %.*s]\nmax = 1\n", (int)sizeof(path),
+			       path);
+		config = expect_good(text);
+		assert_int_equal(strlen(config->quotas[0].pattern), sizeof(path));
+		(void)config_free(config);
+	}
+}
+
+static void test_quotas_that_are_wrong(void **state)
+{
+	(void)state;
+	expect_errors(
+		"[quota a]\nmax = -1\nhigh = x\nlow = none\nmin = 5E\nper = 999ms\ncalendar = year\nrate = 5\nburst = 0\n",
+		"f:2: max = -1: is not a number (such as 250, 100k or 64Mi) or none\n"
+		"f:3: high = x: is not a number (such as 250, 100k or 64Mi) or none\n"
+		"f:4: low = none: is out of range; allowed is 0 to 4194304Ti\n"
+		"f:5: min = 5E: is not a number (such as 250, 100k or 64Mi) or none\n"
+		"f:6: per = 999ms: is out of range; allowed is 1s to 31d, or none\n"
+		"f:7: calendar = year: is not day, week, month or none\n"
+		"f:8: rate = 5: is not a rate (a number of at least 1, a slash and a duration of up to 31d, such as 100/1s)\n"
+		"f:9: burst = 0: is out of range; allowed is 1 to 4194304Ti, or rate\n");
+	expect_errors(
+		"[quota a]\nmax = 9223372036854775807\n[quota b]\nmax = 4194305Ti\n[quota c]\nmax = 10000000T\n",
+		"f:2: max = 9223372036854775807: is not a number (such as 250, 100k or 64Mi) or none\n"
+		"f:4: max = 4194305Ti: is out of range; allowed is 0 to 4194304Ti\n"
+		"f:6: max = 10000000T: is not a number (such as 250, 100k or 64Mi) or none\n");
+	expect_errors(
+		"[quota a]\nrate = 0/1s\n[quota b]\nrate = 1/0\n[quota c]\nrate = 1/32d\n[quota d]\nrate = /1s\n",
+		"f:2: rate = 0/1s: is not a rate (a number of at least 1, a slash and a duration of up to 31d, such as 100/1s)\n"
+		"f:4: rate = 1/0: is not a rate (a number of at least 1, a slash and a duration of up to 31d, such as 100/1s)\n"
+		"f:6: rate = 1/32d: is not a rate (a number of at least 1, a slash and a duration of up to 31d, such as 100/1s)\n"
+		"f:8: rate = /1s: is not a rate (a number of at least 1, a slash and a duration of up to 31d, such as 100/1s)\n");
+	expect_errors(
+		"[quota a]\n[quota b]\nburst = 2\nmax = 1\n[quota c]\nper = 1m\nrate = 1/1s\nmax = 1\n[quota d]\nmaximum = 1\n",
+		"f:10: unknown key 'maximum' in [quota]; see rationd.conf(5) for those there are\n"
+		"f:1: [quota a]: it sets no limit; expected at least one of max, high, low, min and rate\n"
+		"f:2: [quota b]: burst goes with rate, which is not set\n"
+		"f:5: [quota c]: only one of per, calendar and rate can be set; begin another section for the same path\n");
+	expect_errors(
+		"[quota a]\nmax = 1\n[quota a]\nper = 60s\nmax = 1\n[quota a]\nper = 1m\nmax = 1\n",
+		"f:6: [quota a]: the same path with the same window is at f:3; put all into one section\n");
+}
+
+struct told {
+	char errors[4096], warnings[4096];
+};
+
+static void tell(char *text, const char *more)
+{
+	size_t len = strlen(text);
+
+	(void)snprintf(text + len, 4096 - len, "%s\n", more);
+}
+
+static void tell_error(void *ctx, const char *text)
+{
+	tell(((struct told *)ctx)->errors, text);
+}
+
+static void tell_warning(void *ctx, const char *text)
+{
+	tell(((struct told *)ctx)->warnings, text);
+}
+
+static struct config *load_told(const char *text, struct told *told)
+{
+	struct config_report report = { .error = tell_error, .warning = tell_warning, .ctx = told };
+	struct config *config = NULL;
+
+	memset(told, 0, sizeof(*told));
+	(void)config_load_text("f", text, strlen(text), &report, &config);
+	return config;
+}
+
+/* What only all of them together can be. */
+static void test_quotas_together(void **state)
+{
+	struct told told;
+	struct config *config = load_told(
+		"[quota a]\nmax = 10\n[quota a/b]\nmax = 20\n[quota a/b]\nper = 1m\nmax = 30\n",
+		&told);
+
+	(void)state;
+	assert_non_null(config);
+	assert_string_equal(told.errors, "");
+	assert_non_null(strstr(told.warnings, "f:3: a/b"));
+	assert_non_null(strstr(told.warnings, "(f:1)"));
+	assert_null(strstr(told.warnings, "f:5"));
+	(void)config_free(config);
+	assert_null(load_told(
+		"[quota a/*/c]\nmax = 1\n[quota b]\nmax = 1\n[quota a/*/*]\nmax = 2\n[quota c]\nmax = 1\nmin = 2\n",
+		&told));
+	assert_non_null(strstr(told.errors, "a/*/*"));
+	assert_non_null(strstr(told.errors, "f:7: "));
+	/* One that has a fault of its own does not hide those of others. */
+	assert_null(load_told("[quota a]\nmax = x\n[quota **]\nmax = 1\n", &told));
+	assert_non_null(strstr(told.errors, "f:2: max = x"));
+	assert_non_null(strstr(told.errors, "f:3: "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_quotas),
+		cmocka_unit_test(test_quotas_that_are_wrong),
+		cmocka_unit_test(test_quotas_together),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_lines_that_are_wrong),

@@ -104,7 +104,7 @@ struct ration_lease *ration_lease_open(struct ration *client, const char *path, 
 	if (r == 0) {
 		r = lease_new(client, path, &lease);
 	}
-	if (r == 0) {
+	if (lease != NULL) {
 		lease->want = want;
 		lease->low_water = low_water;
 		lease->ttl_ms =

@@ -21,7 +21,7 @@
 
 /* How often the daemon is looked for, and how long it may take to answer. */
 #define WATCH_MS 2000
-#define WATCH_PATIENCE_MS 2000
+#define PATIENCE_MS 2000
 
 /* What is passed on to the command. */
 static const int forwarded[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
@@ -70,7 +70,7 @@ static void pass_on(const struct running *running, const siginfo_t *info)
 static void watch(struct running *running)
 {
 	struct cli *cli = running->cli;
-	int r = ration_get(running->client, NULL, 0, RATION_CACHED, WATCH_PATIENCE_MS, NULL, NULL);
+	int r = ration_get(running->client, NULL, 0, RATION_CACHED, PATIENCE_MS, NULL, NULL);
 	char *url = NULL;
 
 	if ((r < 0) == running->away) {
@@ -86,7 +86,7 @@ static void watch(struct running *running)
 	} else {
 		cli_warn(
 			cli,
-			"the daemon at %s answers again; it holds the charge if it was not started anew",
+			"the daemon at %s answers again; it holds the charge unless it was started anew",
 			url != NULL ? url : "");
 	}
 	free(url);
@@ -139,17 +139,35 @@ static int attend(struct running *running)
 	}
 }
 
+/* On a counter a charge stays, and nothing is held: so there is nothing that could be lost. */
+static bool is_gauge(const struct running *running, const char *path)
+{
+	struct ration_value value = { 0 };
+	int r = ration_get(running->client, &path, 1, RATION_CACHED, PATIENCE_MS, &value, NULL);
+
+	return r == 0 && (value.code != RATION_OK || value.kind == RATION_GAUGE);
+}
+
 /* So that the room is there when we have ended. What can't be given back now is so when the session ends. */
 static void give_back(const struct running *running, const struct charging *charging)
 {
-	for (size_t i = 0; i < charging->n && !running->away; i++) {
-		int r = ration_uncharge(running->client, charging->items[i].path,
-					charging->items[i].amount, /* detached= */ false,
-					WATCH_PATIENCE_MS);
+	for (size_t i = 0; i < charging->n; i++) {
+		const char *path = charging->items[i].path;
+		int r = ration_uncharge(running->client, path, charging->items[i].amount,
+					/* detached= */ false, PATIENCE_MS);
+		char *safe = NULL;
 
-		/* On a counter a charge stays, and nothing is held. */
 		if (r < 0) {
 			return;
+		}
+		if ((r == RATION_NOT_FOUND || r == RATION_FAILED_PRECONDITION) &&
+		    is_gauge(running, path)) {
+			safe = text_safe_string(path);
+			cli_warn(
+				running->cli,
+				"run: what was charged at %s was not held to the end: the daemon was started anew, or out of reach for too long",
+				safe != NULL ? safe : "");
+			free(safe);
 		}
 	}
 }

@@ -125,7 +125,7 @@ const struct command commands[] = {
 		"\n"
 		"However rationctl ends, SIGKILL included, the charge is given back: the daemon does it when the connection has been gone for "
 		"2 seconds (15 seconds over TCP). A connection that is back before has lost nothing. If the daemon goes away while COMMAND "
-		"runs, that is reported, and COMMAND goes on; a daemon that was started anew does not hold the charge.\n"
+		"runs, that is reported, and COMMAND goes on; a daemon that was started anew does not hold the charge, which is reported at the end.\n"
 		"\n"
 		"  rationctl run --charge jobs/acme:4 --wait=10m -- make -j4",
 		cmd_run,

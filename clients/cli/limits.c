@@ -37,6 +37,11 @@ bool limits_hard(const struct ration_limits *limits, int64_t *ret_limit)
 	return limits->has_max;
 }
 
+const char *limits_layer(enum ration_layer layer)
+{
+	return layer == RATION_FILE ? "file" : "run time";
+}
+
 const char *limits_phrase(const char *what, int64_t limit, const struct ration_window *window,
 			  char text[LIMITS_PHRASE_BYTES])
 {
@@ -133,6 +138,19 @@ json_t *limits_object(const struct ration_limits *limits)
 		json_decref(object);
 		return NULL;
 	}
+	return object;
+}
+
+json_t *limits_rule(const struct ration_limits *limits, const char *pattern)
+{
+	json_t *object = limits_object(limits);
+	char *safe = text_safe_string(pattern);
+
+	if (json_object_set_new(object, "pattern", json_string(safe)) != 0) {
+		json_decref(object);
+		object = NULL;
+	}
+	free(safe);
 	return object;
 }
 

@@ -13,6 +13,9 @@ const char *limits_window(const struct ration_limits *limits, char text[LIMITS_W
 /* What is never passed: max, or burst of a rate. False: nothing. */
 bool limits_hard(const struct ration_limits *limits, int64_t *ret_limit);
 
+/* "file" or "run time" */
+const char *limits_layer(enum ration_layer layer);
+
 /* "max 100 per 1m", "high 80 per calendar day", "burst 50 (rate)": a limit in a sentence. */
 #define LIMITS_PHRASE_BYTES 128
 const char *limits_phrase(const char *what, int64_t limit, const struct ration_window *window,
@@ -31,6 +34,8 @@ static inline bool limits_refuses(const struct ration_binding *binding)
 
 /* {"window": "per 1m", "duration_ms": 60000, "max": 5, "high": null, ...}: `window` is null where there is none. */
 json_t *limits_object(const struct ration_limits *limits);
+/* The same with "pattern". */
+json_t *limits_rule(const struct ration_limits *limits, const char *pattern);
 json_t *limits_window_json(const struct ration_window *window);
 /* `result` may be NULL. */
 json_t *limits_bindings_array(const struct ration_charge_result *result);

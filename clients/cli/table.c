@@ -1,5 +1,6 @@
 #include "clients/cli/table.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,15 @@ void table_cell(struct table *table, const char *format, ...)
 		return;
 	}
 	table->cells[table->n_cells++] = text;
+}
+
+void table_number(struct table *table, bool has, int64_t number)
+{
+	if (has) {
+		table_cell(table, "%" PRId64, number);
+	} else {
+		table_cell(table, "-");
+	}
 }
 
 void table_head(struct table *table, const char *const *texts)

@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define TABLE_MAX_COLUMNS 12
@@ -25,6 +26,9 @@ void table_deinit(struct table *table);
 
 /* The next cell, left to right and row by row; copied. */
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same: a number, or "-" where there is none. */
+void table_number(struct table *table, bool has, int64_t number);
 
 /* The cells of a row of headings, as many as there are columns. */
 void table_head(struct table *table, const char *const *texts);

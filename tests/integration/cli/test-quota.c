@@ -260,6 +260,24 @@ static void a_daemon_that_goes(void **state)
 	assert_int_equal(shell_setup(state), 0);
 }
 
+static void a_daemon_started_anew(void **state)
+{
+	struct test_daemon *daemon = *state;
+
+	gauge();
+	shell("rationctl run --charge jobs/a -- sh -c 'until test -e $D/stop; do sleep 0.05; done; exit 9' >$D/said 2>&1 & " AWAIT(
+		      "test \"$(rationctl get jobs)\" = '1  jobs'"),
+	      0, "");
+	test_daemon_signal(daemon, SIGKILL);
+	(void)test_daemon_wait(daemon);
+	test_daemon_spawn(daemon, NULL);
+	test_daemon_await(daemon, "READY=1");
+	gauge();
+	shell("rationctl charge --dry-run jobs/a 3; : >$D/stop\n" AWAIT(
+		      "grep -o 'what was charged at jobs/a was not held to the end' $D/said"),
+	      0, "what was charged at jobs/a was not held to the end\n");
+}
+
 /* A connection that is cut, and back at once: what is held stays held. */
 static void a_hiccup(void **state)
 {
@@ -289,12 +307,19 @@ static void a_hiccup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(limits_go_round),		 TEST(explained),
-		TEST(charged_to_the_edge),	 TEST(charges_of_a_gauge_stay),
-		TEST(lines_are_charges),	 TEST(commands_run),
-		TEST(signals_reach_the_command), TEST(a_killed_one_holds_no_longer),
-		TEST(who_comes_first_is_first),	 TEST(never_more_at_once),
-		TEST(a_daemon_that_goes),	 TEST(a_hiccup),
+		TEST(limits_go_round),
+		TEST(explained),
+		TEST(charged_to_the_edge),
+		TEST(charges_of_a_gauge_stay),
+		TEST(lines_are_charges),
+		TEST(commands_run),
+		TEST(signals_reach_the_command),
+		TEST(a_killed_one_holds_no_longer),
+		TEST(who_comes_first_is_first),
+		TEST(never_more_at_once),
+		TEST(a_daemon_that_goes),
+		TEST(a_daemon_started_anew),
+		TEST(a_hiccup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -708,6 +708,11 @@ int ration_uncharge(struct ration *client, const char *path, int64_t n, bool det
 	if (r != 0 || find(path) == NULL) {
 		return r != 0 ? r : RATION_NOT_FOUND;
 	}
+	if (!detached && fake.forgets) {
+		fake.held -= n;
+		fake_count(path, -n);
+		return RATION_FAILED_PRECONDITION;
+	}
 	if ((!detached && fake.held < n) || find(path)->own < n) {
 		fake.error = "not so much is held there";
 		return RATION_FAILED_PRECONDITION;

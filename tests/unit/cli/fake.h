@@ -37,6 +37,7 @@ struct fake {
 	const char *refused; /* what is added at this path is lost */
 	const char *note;    /* what ration_quota_set finds unwise */
 	int charge_result;   /* of ration_charge and ration_uncharge; 0: by the rules */
+	bool forgets;	     /* nothing is held that was charged */
 	/* What is answered to charges and explanations; NULL: what the rules make of it. */
 	const struct ration_charge_result *answer;
 	const struct ration_explanation *explanation;

@@ -268,8 +268,23 @@ static void the_daemon_goes_and_comes(void **state)
 		run->err,
 		"rationctl: the daemon at unix:/run/rationd/rationd.sock does not answer any more; the command goes on, and what "
 		"it was charged may be held no longer\n"
-		"rationctl: the daemon at unix:/run/rationd/rationd.sock answers again; it holds the charge if it was not started "
+		"rationctl: the daemon at unix:/run/rationd/rationd.sock answers again; it holds the charge unless it was started "
 		"anew\n");
+}
+
+static void what_is_not_held_to_the_end(void **state)
+{
+	struct ration_metric gauge = RATION_METRIC_INIT;
+
+	(void)state;
+	gauge.kind = RATION_GAUGE;
+	assert_int_equal(ration_metric_set(NULL, "jobs", &gauge, 1), 0);
+	fake.forgets = true;
+	/* On a counter nothing is held, which is no surprise. */
+	assert_run(
+		RUN("run", "--charge", "jobs:2", "--charge", "requests/a", "--", "false"), 1, "",
+		"rationctl: run: what was charged at jobs was not held to the end: the daemon was started anew, or out of reach for "
+		"too long\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -287,6 +302,7 @@ int main(void)
 		TEST(the_command_has_its_signals),
 		TEST(the_command_has_its_streams),
 		TEST(the_daemon_goes_and_comes),
+		TEST(what_is_not_held_to_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

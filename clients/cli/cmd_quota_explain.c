@@ -11,16 +11,6 @@
 
 /* ---- for people ---- */
 
-/* A number, or "-" for none. */
-static void cell(struct table *table, bool has, int64_t number)
-{
-	if (has) {
-		table_cell(table, "%" PRId64, number);
-	} else {
-		table_cell(table, "-");
-	}
-}
-
 static void cell_safe(struct table *table, const char *text)
 {
 	char *safe = text_safe_string(text);
@@ -105,9 +95,9 @@ static void print_levels(struct cli *cli, const struct ration_explanation *expla
 		bool has_hard = limits_hard(&level->limits, &hard);
 
 		table_cell(&table, "%" PRId64, level->usage);
-		cell(&table, has_hard, hard);
-		cell(&table, level->left != INT64_MAX, level->left);
-		cell(&table, level->limits.has_high, level->limits.high);
+		table_number(&table, has_hard, hard);
+		table_number(&table, level->left != INT64_MAX, level->left);
+		table_number(&table, level->limits.has_high, level->limits.high);
 		table_cell(&table, "%" PRId64, level->peak);
 		table_cell(&table, "%" PRIu64, level->refusals);
 		table_cell(&table, "%" PRId64, level->forced);
@@ -213,11 +203,6 @@ static void print_leases(struct cli *cli, const struct ration_explanation *expla
 	}
 }
 
-static const char *layer_name(enum ration_layer layer)
-{
-	return layer == RATION_FILE ? "file" : "run time";
-}
-
 /* Where each limit comes from; in the order of the levels. */
 static void print_rules(struct cli *cli, const struct ration_explanation *explanation)
 {
@@ -235,7 +220,7 @@ static void print_rules(struct cli *cli, const struct ration_explanation *explan
 		if (level->source[0] != '\0') {
 			cell_safe(&table, level->source);
 		} else {
-			table_cell(&table, "%s", layer_name(level->layer));
+			table_cell(&table, "%s", limits_layer(level->layer));
 		}
 		cell_safe(&table, level->pattern);
 	}
@@ -296,7 +281,7 @@ static json_t *level_object(const struct ration_level *level)
 			  level->over_high, "over_max", level->over_max, "ends_in_ms",
 			  level->ends_in_ms > 0 ? json_exact((int64_t)level->ends_in_ms)
 						: json_null(),
-			  "layer", layer_name(level->layer), "rule", safe_json(level->pattern),
+			  "layer", limits_layer(level->layer), "rule", safe_json(level->pattern),
 			  "source", safe_json(level->source)));
 }
 

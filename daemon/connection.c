@@ -38,6 +38,7 @@ struct connection *connection_free(struct connection *connection)
 {
 	if (connection != NULL) {
 		serve_walks_drop(connection);
+		serve_reload_drop(connection);
 		input_deinit(&connection->input);
 		output_deinit(&connection->output);
 		(void)close(connection->fd);
@@ -194,6 +195,7 @@ static void begin_end(struct connection *connection)
 {
 	release_session(connection);
 	serve_walks_drop(connection);
+	serve_reload_drop(connection);
 	input_deinit(&connection->input);
 	connection->state = CONNECTION_ENDING;
 	connection->paused = false;

@@ -29,6 +29,7 @@
 #define CONNECTION_MAX_PEER 72u
 #define CONNECTION_LINGER_NS INT64_C(1000000000)
 
+struct reload_job;
 struct session;
 struct wait;
 struct walk_job;
@@ -58,7 +59,8 @@ struct connection {
 	struct session *session; /* NULL: none */
 	SIMPLEQ_HEAD(, walk_job) walks;
 	unsigned n_walks;
-	LIST_HEAD(, wait) waits; /* charges that wait for room */
+	struct reload_job *reload; /* asked for and not answered yet; NULL: none */
+	LIST_HEAD(, wait) waits;   /* charges that wait for room */
 	unsigned n_waits;
 	/* Monotonic; when each of these began, 0: it is not so. */
 	int64_t hello_since, frame_since, write_since, linger_since;

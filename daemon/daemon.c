@@ -159,26 +159,45 @@ static void notify_running(struct daemon *daemon, bool ready, bool failed)
 	}
 }
 
-static void do_reload(struct daemon *daemon)
+static void do_reload(struct daemon *daemon, struct reload_told *told)
 {
 	int r;
 
 	notify_reloading();
 	set_state(daemon, DAEMON_RELOADING);
-	r = reload(daemon);
+	r = reload(daemon, told);
 	set_state(daemon, DAEMON_RUNNING);
 	notify_running(daemon, /* ready= */ true, r != 0);
+}
+
+/* All that have asked by now share one. */
+static void on_reload_asked(void *ctx)
+{
+	struct daemon *daemon = ctx;
+	struct reload_job *job = reload_desk_take(&daemon->reload_desk), *next;
+	struct reload_told told;
+
+	if (job == NULL) {
+		return;
+	}
+	do_reload(daemon, &told);
+	for (; job != NULL; job = next) {
+		next = job->next;
+		job->told = told;
+		worker_send_reloaded(job);
+	}
 }
 
 static void on_signal(evutil_socket_t fd, short what, void *arg)
 {
 	struct daemon *daemon = arg;
 	struct signalfd_siginfo info;
+	struct reload_told told;
 
 	(void)what;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGHUP) {
-			do_reload(daemon);
+			do_reload(daemon, &told);
 			continue;
 		}
 		log_line(&daemon->log, LOG_INFO, "stopping (%s)",
@@ -401,6 +420,9 @@ int daemon_new(struct config *config, const struct config_source *source,
 	}
 	if (r == 0) {
 		daemon_set_limits(daemon);
+		r = reload_desk_init(&daemon->reload_desk, daemon->base, on_reload_asked, daemon);
+	}
+	if (r == 0) {
 		r = make_engine(daemon);
 	}
 	if (r == 0) {
@@ -448,6 +470,7 @@ struct daemon *daemon_free(struct daemon *daemon)
 	(void)pthread_mutex_destroy(&daemon->rules_lock);
 	(void)engine_free(daemon->engine);
 	watchdog_deinit(&daemon->watchdog);
+	reload_desk_deinit(&daemon->reload_desk);
 	free_event(daemon->signals);
 	free_event(daemon->flush_timer);
 	free_event(daemon->second_timer);

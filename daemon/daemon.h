@@ -8,6 +8,7 @@
 #include "daemon/directory.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/reload-desk.h"
 #include "daemon/waiting.h"
 #include "daemon/watchdog.h"
 #include "daemon/worker.h"
@@ -50,6 +51,8 @@ struct daemon {
 	pthread_mutex_t rules_lock;
 	uint64_t rules_version; /* one more with every change */
 
+	struct reload_desk reload_desk;
+
 	_Atomic(int) state;		       /* enum daemon_state; for Status alone, so relaxed */
 	_Atomic(uint64_t) connections_refused; /* counted by the main thread */
 	_Atomic(uint64_t) reloads, reloads_failed;
@@ -60,6 +63,7 @@ struct daemon {
 	struct event_base *base;
 	struct listeners listeners;
 	struct watchdog watchdog;
+	struct reload_told *told; /* by the reload under way, to whoever asked; NULL: to nobody */
 	int signal_fd;
 	struct event *signals, *flush_timer, *second_timer, *time_timer;
 	int status; /* of the loop: 0 or a negative errno */

@@ -105,7 +105,7 @@ void manual_daemon(FILE *file)
 	put_sentences(
 		file,
 		"Read the configuration again, all or nothing. An error in it is logged, and what ran before goes on. Keys that can't "
-		"change while the daemon runs are named in the log.");
+		"change while the daemon runs are named in the log. rationctl reload does the same, waits, and says how it went.");
 	(void)fputs(
 		".SH EXIT STATUS\n.TP\n0\nStopped by a signal.\n.TP\n1\nCan\\(aqt start or go on; the log says why.\n"
 		".TP\n64\nWrong usage.\n.TP\n78\nThe configuration has errors.\n.SH FILES\n.TP\n",

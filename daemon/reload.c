@@ -2,12 +2,49 @@
 
 #include "daemon/config.h"
 #include "daemon/daemon.h"
+#include "daemon/serve.h"
 #include "lib/base/cleanup.h"
 #include "lib/engine/quota.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- what there is to say ---- */
+
+static void keep(struct reload_told *told, int priority, const char *text)
+{
+	size_t size = strlen(text) + 2;
+
+	if (size > sizeof(told->bytes) - told->len) {
+		told->omitted++;
+		return;
+	}
+	told->bytes[told->len] = priority <= LOG_ERR ? RELOAD_TOLD_ERROR : RELOAD_TOLD_NOTE;
+	memcpy(told->bytes + told->len + 1, text, size - 1);
+	told->len += size;
+	*(priority <= LOG_ERR ? &told->n_errors : &told->n_notes) += 1;
+}
+
+/* To the log, and to whoever asked. */
+static void tell(struct daemon *daemon, int priority, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void tell(struct daemon *daemon, int priority, const char *format, ...)
+{
+	char text[RELOAD_MAX_TEXT];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	log_line(&daemon->log, priority, "%s", text);
+	if (daemon->told != NULL) {
+		keep(daemon->told, priority, serve_clean(text));
+	}
+}
 
 /* ---- metrics of the configuration ---- */
 
@@ -32,17 +69,15 @@ static int declare(struct daemon *daemon, const char *name, const struct engine_
 	int r = engine_declare(daemon->engine, name, strlen(name), metric);
 
 	if (r == ENGINE_E_KIND) {
-		log_line(
-			&daemon->log, LOG_ERR,
-			"[metric %s]: kind can't change while the metric has counters; restart for that",
-			name);
+		tell(daemon, LOG_ERR,
+		     "[metric %s]: kind can't change while the metric has counters; restart for that",
+		     name);
 	} else if (r > 0) {
-		log_line(&daemon->log, LOG_ERR,
-			 "[metric %s]: can't be declared: there are as many metrics as there may be",
-			 name);
+		tell(daemon, LOG_ERR,
+		     "[metric %s]: can't be declared: there are as many metrics as there may be",
+		     name);
 	} else if (r < 0) {
-		log_line(&daemon->log, LOG_ERR, "[metric %s]: can't be declared: %s", name,
-			 strerror(-r));
+		tell(daemon, LOG_ERR, "[metric %s]: can't be declared: %s", name, strerror(-r));
 	}
 	return r > 0 ? -EINVAL : r;
 }
@@ -104,8 +139,8 @@ static void take_fault(void *ctx, const struct engine_fault *fault)
 	const char *where = config_quota_where(replacing->config, fault->tag);
 
 	if (fault->fatal) {
-		log_line(&replacing->daemon->log, LOG_ERR, "%s: %s",
-			 where[0] != '\0' ? where : "quotas", fault->text);
+		tell(replacing->daemon, LOG_ERR, "%s: %s", where[0] != '\0' ? where : "quotas",
+		     fault->text);
 	}
 }
 
@@ -156,22 +191,22 @@ static void report_to_log(void *ctx, const char *text)
 {
 	struct daemon *daemon = ctx;
 
-	log_line(&daemon->log, LOG_ERR, "%s", text);
+	tell(daemon, LOG_ERR, "%s", text);
 }
 
 static void warn_to_log(void *ctx, const char *text)
 {
 	struct daemon *daemon = ctx;
 
-	log_line(&daemon->log, LOG_WARNING, "%s", text);
+	tell(daemon, LOG_WARNING, "%s", text);
 }
 
 static void tell_fixed(void *ctx, const char *key)
 {
 	struct daemon *daemon = ctx;
 
-	log_line(&daemon->log, LOG_WARNING,
-		 "%s has changed in the configuration, which takes effect at restart", key);
+	tell(daemon, LOG_WARNING,
+	     "%s has changed in the configuration, which takes effect at restart", key);
 }
 
 static void tell_removed_metrics(struct daemon *daemon, const struct config *config,
@@ -181,10 +216,9 @@ static void tell_removed_metrics(struct daemon *daemon, const struct config *con
 		const char *name = old->metrics[i].name;
 
 		if (config_metric_find(config, name) == NULL) {
-			log_line(
-				&daemon->log, LOG_WARNING,
-				"[metric %s] is no longer in the configuration, which takes effect at restart",
-				name);
+			tell(daemon, LOG_WARNING,
+			     "[metric %s] is no longer in the configuration, which takes effect at restart",
+			     name);
 		}
 	}
 }
@@ -221,7 +255,7 @@ static int take_config(struct daemon *daemon, struct config *config)
 	return 0;
 }
 
-int reload(struct daemon *daemon)
+static int read_and_take(struct daemon *daemon)
 {
 	struct config_report report = { .error = report_to_log,
 					.warning = warn_to_log,
@@ -235,11 +269,26 @@ int reload(struct daemon *daemon)
 			(void)config_free(config);
 		}
 	}
+	return r > 0 ? -EINVAL : r;
+}
+
+int reload(struct daemon *daemon, struct reload_told *told)
+{
+	int r;
+
+	*told = (struct reload_told){ 0 };
+	daemon->told = told;
+	r = read_and_take(daemon);
+	if (r < 0 && told->n_errors == 0) {
+		tell(daemon, LOG_ERR, "the configuration can't be read: %s", strerror(-r));
+	}
+	daemon->told = NULL;
+	told->good = r == 0;
 	if (r != 0) {
 		daemon_count(&daemon->reloads_failed);
 		log_line(&daemon->log, LOG_ERR,
 			 "the configuration was not reloaded; what ran before goes on");
-		return r > 0 ? -EINVAL : r;
+		return r;
 	}
 	daemon_count(&daemon->reloads);
 	log_line(&daemon->log, LOG_INFO, "the configuration was reloaded");

@@ -226,6 +226,9 @@ int serve(struct connection *connection, const struct request *request, unsigned
 	case REQUEST_PING:
 		serve_ping(connection, request);
 		break;
+	case REQUEST_RELOAD:
+		serve_reload(connection, request);
+		break;
 	case REQUEST_CHARGE:
 		serve_charge(connection, request);
 		break;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct connection;
+struct reload_job;
 struct worker;
 
 enum serve_error {
@@ -34,6 +35,11 @@ void serve_waits_drop(struct connection *connection);
 /* The worker's leases whose time is over are counted, and the timer set for the next one. */
 void serve_lease_tick(struct worker *worker);
 
+/* Answer the reload that was asked for, now that it was done. Frees. */
+void serve_reloaded(struct reload_job *job);
+/* The connection waits for no answer to one any more. */
+void serve_reload_drop(struct connection *connection);
+
 /* ---- between the serve-*.c ---- */
 
 int serve_hello(struct connection *connection, const struct request *request, unsigned *ret_worker);
@@ -46,6 +52,7 @@ void serve_flush(struct connection *connection, const struct request *request);
 void serve_status(struct connection *connection, const struct request *request);
 void serve_metric_set(struct connection *connection, const struct request *request);
 void serve_metric_get(struct connection *connection, const struct request *request);
+void serve_reload(struct connection *connection, const struct request *request);
 void serve_charge(struct connection *connection, const struct request *request);
 void serve_uncharge(struct connection *connection, const struct request *request);
 void serve_lease(struct connection *connection, const struct request *request);

@@ -4,6 +4,7 @@
 #include "daemon/daemon.h"
 #include "daemon/directory.h"
 #include "daemon/giveback.h"
+#include "daemon/reload-desk.h"
 #include "daemon/round.h"
 #include "daemon/serve.h"
 #include "daemon/session.h"
@@ -23,6 +24,7 @@
 enum letter_kind {
 	LETTER_CONNECTION,
 	LETTER_SETTINGS,
+	LETTER_RELOADED,
 	LETTER_STOP,
 };
 
@@ -32,6 +34,7 @@ struct letter {
 	union {
 		struct connection *connection;
 		struct settings settings;
+		struct reload_job *job;
 		int64_t stop_timeout_ns;
 	};
 };
@@ -109,6 +112,24 @@ int worker_send_settings(struct worker *worker, const struct settings *settings)
 	return 0;
 }
 
+struct letter *worker_letter_reloaded(struct reload_job *job)
+{
+	struct letter *letter = letter_new(LETTER_RELOADED);
+
+	if (letter != NULL) {
+		letter->job = job;
+	}
+	return letter;
+}
+
+void worker_send_reloaded(struct reload_job *job)
+{
+	struct letter *letter = job->letter;
+
+	job->letter = NULL;
+	post(job->worker, letter);
+}
+
 void worker_forget(struct worker *worker)
 {
 	(void)atomic_fetch_sub_explicit(&worker->n_connections, 1, memory_order_relaxed);
@@ -175,6 +196,9 @@ static void open_letter(struct worker *worker, struct letter *letter)
 		break;
 	case LETTER_SETTINGS:
 		worker->settings = letter->settings;
+		break;
+	case LETTER_RELOADED:
+		serve_reloaded(letter->job);
 		break;
 	case LETTER_STOP:
 		begin_stop(worker, letter->stop_timeout_ns);
@@ -302,6 +326,8 @@ static void drop_letters(struct worker *worker)
 		next = letter->next;
 		if (letter->kind == LETTER_CONNECTION) {
 			(void)connection_free(letter->connection);
+		} else if (letter->kind == LETTER_RELOADED) {
+			(void)reload_job_free(letter->job);
 		}
 		free(letter);
 	}

@@ -25,6 +25,7 @@ struct daemon;
 struct engine_worker;
 struct event_base;
 struct letter;
+struct reload_job;
 struct session;
 
 struct worker {
@@ -78,6 +79,10 @@ void worker_close(struct worker *worker);
 void worker_hand(struct worker *worker, struct connection *connection);
 /* 0 or -ENOMEM. */
 int worker_send_settings(struct worker *worker, const struct settings *settings);
+/* A letter that says that a reload was done, for worker_send_reloaded; NULL: no memory. free() if it is never sent. */
+struct letter *worker_letter_reloaded(struct reload_job *job);
+/* Send the job's letter, and with it the job, back to its worker. */
+void worker_send_reloaded(struct reload_job *job);
 /* Answer what the sockets hold, within the time; then the thread ends, all it holds back folded. */
 void worker_stop(struct worker *worker, int64_t timeout_ns);
 /* Somebody of its is to try for room: see daemon/waiting.h. */

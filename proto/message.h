@@ -90,6 +90,7 @@ enum request_type {
 	REQUEST_METRIC_SET,
 	REQUEST_METRIC_GET,
 	REQUEST_PING,
+	REQUEST_RELOAD,
 	REQUEST_CHARGE,
 	REQUEST_UNCHARGE,
 	REQUEST_LEASE,
@@ -183,6 +184,7 @@ enum reply_type {
 	REPLY_METRIC,
 	REPLY_PONG,
 	REPLY_GOODBYE,
+	REPLY_RELOADED,
 	REPLY_CHARGED,
 	REPLY_UNCHARGED,
 	REPLY_LEASED,
@@ -290,6 +292,13 @@ struct status {
 	const struct status_item *items;
 };
 
+struct reloaded {
+	bool good;
+	size_t n_errors, n_notes;
+	const struct text *errors, *notes;
+	uint32_t omitted;
+};
+
 struct reply {
 	uint64_t id;
 	enum reply_type type;
@@ -302,6 +311,7 @@ struct reply {
 		struct page page;
 		struct status status;
 		struct metric metric;
+		struct reloaded reloaded;
 		struct charged charged;
 		struct uncharged uncharged;
 		struct leased leased;

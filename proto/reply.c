@@ -173,6 +173,28 @@ static int decode_applied(struct arena *arena, const Ration__V1__Applied *wire,
 	return 0;
 }
 
+static int decode_reloaded(struct arena *arena, const Ration__V1__Reloaded *wire,
+			   struct reloaded *ret_reloaded)
+{
+	const struct text *errors, *notes;
+	int r = wire_texts(arena, wire->n_errors, wire->errors, &errors);
+	if (r == 0) {
+		r = wire_texts(arena, wire->n_notes, wire->notes, &notes);
+	}
+	if (r < 0) {
+		return r;
+	}
+	*ret_reloaded = (struct reloaded){
+		.good = wire->good,
+		.n_errors = wire->n_errors,
+		.errors = errors,
+		.n_notes = wire->n_notes,
+		.notes = notes,
+		.omitted = wire->omitted,
+	};
+	return 0;
+}
+
 /* The type, or -ENOMEM. */
 static int decode_body(struct arena *arena, const Ration__V1__Reply *message, struct reply *reply)
 {
@@ -215,6 +237,9 @@ static int decode_body(struct arena *arena, const Ration__V1__Reply *message, st
 			.text = wire_text(message->goodbye->text),
 		};
 		return REPLY_GOODBYE;
+	case RATION__V1__REPLY__BODY_RELOADED:
+		r = decode_reloaded(arena, message->reloaded, &reply->reloaded);
+		return r < 0 ? r : REPLY_RELOADED;
 	case RATION__V1__REPLY__BODY__NOT_SET:
 	default:
 		return quota_reply_decode(arena, message, reply);
@@ -255,6 +280,7 @@ struct reply_room {
 		Ration__V1__Metric metric;
 		Ration__V1__Pong pong;
 		Ration__V1__Goodbye goodbye;
+		Ration__V1__Reloaded reloaded;
 	};
 	Ration__V1__Limits limits;
 	Ration__V1__View view;
@@ -403,6 +429,21 @@ static int encode_status(struct arena *arena, const struct status *status, struc
 	return 0;
 }
 
+static int encode_reloaded(struct arena *arena, const struct reloaded *reloaded,
+			   Ration__V1__Reloaded *ret_reloaded)
+{
+	ration__v1__reloaded__init(ret_reloaded);
+	ret_reloaded->good = reloaded->good;
+	ret_reloaded->omitted = reloaded->omitted;
+	ret_reloaded->n_errors = reloaded->n_errors;
+	ret_reloaded->n_notes = reloaded->n_notes;
+	int r = wire_strings(arena, reloaded->n_errors, reloaded->errors, &ret_reloaded->errors);
+	if (r < 0) {
+		return r;
+	}
+	return wire_strings(arena, reloaded->n_notes, reloaded->notes, &ret_reloaded->notes);
+}
+
 /* Fill `message`, whose body is in `room` and may refer into the arena. */
 static int encode_body(struct arena *arena, const struct reply *reply, Ration__V1__Reply *message,
 		       struct reply_room *room)
@@ -474,6 +515,10 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 		room->goodbye.code = reply->goodbye.code;
 		room->goodbye.text = wire_bytes(reply->goodbye.text);
 		return 0;
+	case REPLY_RELOADED:
+		message->body_case = RATION__V1__REPLY__BODY_RELOADED;
+		message->reloaded = &room->reloaded;
+		return encode_reloaded(arena, &reply->reloaded, &room->reloaded);
 	case REPLY_CHARGED:
 	case REPLY_UNCHARGED:
 	case REPLY_LEASED:

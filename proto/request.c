@@ -114,6 +114,8 @@ static int decode_body(struct arena *arena, const Ration__V1__Request *message,
 		return REQUEST_METRIC_GET;
 	case RATION__V1__REQUEST__BODY_PING:
 		return REQUEST_PING;
+	case RATION__V1__REQUEST__BODY_RELOAD:
+		return REQUEST_RELOAD;
 	case RATION__V1__REQUEST__BODY__NOT_SET:
 	default:
 		return quota_request_decode(arena, message, request);
@@ -163,6 +165,7 @@ union request_body {
 	Ration__V1__MetricSet metric_set;
 	Ration__V1__MetricQuery metric_get;
 	Ration__V1__Ping ping;
+	Ration__V1__Reload reload;
 };
 
 static void encode_hello(const struct hello *hello, Ration__V1__Hello *ret_hello)
@@ -271,6 +274,11 @@ static int encode_body(struct arena *arena, const struct request *request,
 		message->body_case = RATION__V1__REQUEST__BODY_PING;
 		message->ping = &body->ping;
 		ration__v1__ping__init(&body->ping);
+		return 0;
+	case REQUEST_RELOAD:
+		message->body_case = RATION__V1__REQUEST__BODY_RELOAD;
+		message->reload = &body->reload;
+		ration__v1__reload__init(&body->reload);
 		return 0;
 	case REQUEST_CHARGE:
 	case REQUEST_UNCHARGE:

@@ -1,5 +1,5 @@
 /*
- * What is about the daemon rather than about counts: fold, status, and what a metric is.
+ * What is about the daemon rather than about counts: fold, status, reload, and what a metric is.
  */
 #include "clients/c/call.h"
 #include "clients/c/client.h"
@@ -68,6 +68,46 @@ int ration_status(struct ration *client, int timeout_ms,
 		hand_over(&kept.reply.status.items[i], item, ctx);
 	}
 	return 0;
+}
+
+/* ---- reload ---- */
+
+static void tell(struct text text, bool error,
+		 void (*fn)(void *ctx, const struct ration_finding *finding), void *ctx)
+{
+	_cleanup_free_ char *copy = strndup(text.at, text.len);
+
+	if (fn != NULL && copy != NULL) {
+		fn(ctx, &(struct ration_finding){ .error = error, .text = copy });
+	}
+}
+
+int ration_reload(struct ration *client, int timeout_ms,
+		  void (*finding)(void *ctx, const struct ration_finding *finding), void *ctx)
+{
+	_cleanup_(kept_deinit) struct kept kept = KEPT_INIT;
+	struct request request = { .type = REQUEST_RELOAD };
+	const struct reloaded *reloaded = &kept.reply.reloaded;
+	struct text first = text_of("the configuration has errors");
+	int r;
+
+	r = kept_ask(&kept, client->call, &request, clock_deadline(timeout_ms), REPLY_RELOADED);
+	if (r != 0) {
+		return r;
+	}
+	for (size_t i = 0; i < reloaded->n_errors; i++) {
+		tell(reloaded->errors[i], /* error= */ true, finding, ctx);
+	}
+	for (size_t i = 0; i < reloaded->n_notes; i++) {
+		tell(reloaded->notes[i], /* error= */ false, finding, ctx);
+	}
+	if (reloaded->good) {
+		return 0;
+	}
+	if (reloaded->n_errors > 0) {
+		first = reloaded->errors[0];
+	}
+	return error_set(RATION_INVALID_ARGUMENT, "%.*s", (int)first.len, first.at);
 }
 
 /* ---- metrics ---- */

@@ -218,6 +218,19 @@ const struct command commands[] = {
 		cmd_status,
 	},
 	{
+		"reload",
+		"",
+		"have the daemon read its configuration again",
+		0,
+		false,
+		0,
+		0,
+		"Returns when that is done. The exit status is 0 if the configuration is in force, and 5 if it has errors, which are printed, and "
+		"all is as it was. What takes effect at restart only is told too. Root, the daemon's own user and the members of its "
+		"admin_group may do this.",
+		cmd_reload,
+	},
+	{
 		"metric show",
 		"[NAME...]",
 		"print what metrics are declared to be",

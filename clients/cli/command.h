@@ -34,6 +34,7 @@ void cmd_get(struct cli *cli, const struct args *args);
 void cmd_tree(struct cli *cli, const struct args *args);
 void cmd_flush(struct cli *cli, const struct args *args);
 void cmd_status(struct cli *cli, const struct args *args);
+void cmd_reload(struct cli *cli, const struct args *args);
 void cmd_metric_show(struct cli *cli, const struct args *args);
 void cmd_metric_set(struct cli *cli, const struct args *args);
 void cmd_quota_set(struct cli *cli, const struct args *args);

@@ -13,8 +13,8 @@ hang() {
 	pid=$(show MainPID)
 	began=$(date +%s%N)
 	"$@" &
-	within 6 is NRestarts $((++restarted))
-	within 5 is ActiveState active
+	within 15 is NRestarts $((++restarted))
+	within 15 is ActiveState active
 	[[ $(show MainPID) != "$pid" ]] || fail 'it is the same one'
 	expect_status 0 rationctl --timeout 5s add requests/after
 	printf '   back after %d ms\n' $((($(date +%s%N) - began) / 1000000))
@@ -31,10 +31,12 @@ logged 'worker-0 has not gone round' || fail 'the worker is not named in the log
 say 'the main thread'
 hang "$HELPERS/hold" "$(show MainPID)" rationd
 
-say 'one that turns is left alone, idle and busy'
+say 'one that turns is left alone, idle and busy, on a busy machine too'
+drop_in rationd.service quick '[Service]' 'WatchdogSec=2'
+systemctl restart rationd.service
 for ((i = 0; i < 25; i++)); do
 	seq -f 'requests/%g 1' 2000 | rationctl add -
 	sleep 0.1
 done
-expect $restarted show NRestarts
+expect 0 show NRestarts
 say 'done'

@@ -189,6 +189,21 @@ RATION_API int ration_walk(struct ration *client, const char *root, uint32_t dep
 /* Have the daemon fold everything its workers hold back. */
 RATION_API int ration_fold(struct ration *client, int timeout_ms);
 
+/* Something the daemon found in its configuration. `text` is valid during the call. */
+struct ration_finding {
+	bool error; /* the configuration was not taken because of this; else something to know */
+	const char *text;
+};
+
+/*
+ * Have the daemon read its configuration again, and wait until that is done: 0 if all of it is in force, RATION_INVALID_ARGUMENT if it has
+ * errors and all is as it was. `finding` (or NULL) is called for each thing found, errors first, in either case. Who may not order this
+ * is answered RATION_PERMISSION_DENIED.
+ */
+RATION_API int ration_reload(struct ration *client, int timeout_ms,
+			     void (*finding)(void *ctx, const struct ration_finding *finding),
+			     void *ctx);
+
 /* The daemon's version and its self metrics, one call of `item` each. Strings are valid during that call. */
 struct ration_status_item {
 	const char *name;

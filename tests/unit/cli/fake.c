@@ -142,6 +142,8 @@ const char *ration_code_name(int code)
 		return "DEADLINE_EXCEEDED";
 	case RATION_NOT_FOUND:
 		return "NOT_FOUND";
+	case RATION_PERMISSION_DENIED:
+		return "PERMISSION_DENIED";
 	case RATION_RESOURCE_EXHAUSTED:
 		return "RESOURCE_EXHAUSTED";
 	case RATION_FAILED_PRECONDITION:
@@ -335,6 +337,22 @@ int ration_fold(struct ration *client, int timeout_ms)
 
 	(void)client;
 	fake.n_folded += r == 0;
+	return r;
+}
+
+int ration_reload(struct ration *client, int timeout_ms,
+		  void (*finding)(void *ctx, const struct ration_finding *finding), void *ctx)
+{
+	int r = ask(timeout_ms);
+
+	(void)client;
+	for (size_t i = 0; r == 0 && i < fake.n_findings; i++) {
+		finding(ctx, &fake.findings[i]);
+	}
+	if (r == 0 && fake.n_findings > 0 && fake.findings[0].error) {
+		fake.error = fake.findings[0].text;
+		return RATION_INVALID_ARGUMENT;
+	}
 	return r;
 }
 

@@ -41,6 +41,9 @@ struct fake {
 	/* What is answered to charges and explanations; NULL: what the rules make of it. */
 	const struct ration_charge_result *answer;
 	const struct ration_explanation *explanation;
+	/* What a reload finds; if the first is an error, it fails. */
+	const struct ration_finding *findings;
+	size_t n_findings;
 
 	/* What it saw. */
 	char url[256];

@@ -442,6 +442,42 @@ static void status_prints_all(void **state)
 		"");
 }
 
+static void reload_tells_what_was_found(void **state)
+{
+	static const struct ration_finding notes[] = { { false, "workers has changed" } };
+	static const struct ration_finding errors[] = { { true, "a:1: not\nso" },
+							{ true, "a:2: nor so" },
+							{ false, "workers has changed" } };
+
+	(void)state;
+	assert_run(RUN("reload"), 0, "", "");
+	assert_run(RUN("reload", "--json"), 0, "{\"reloaded\": true}\n", "");
+
+	fake.findings = notes;
+	fake.n_findings = 1;
+	assert_run(RUN("reload"), 0, "", "rationctl: workers has changed\n");
+	assert_run(RUN("reload", "--json"), 0,
+		   "{\"reloaded\": true, \"notes\": [\"workers has changed\"]}\n",
+		   "rationctl: workers has changed\n");
+
+	fake.findings = errors;
+	fake.n_findings = 3;
+	assert_run(
+		RUN("reload"), 5, "",
+		"rationctl: a:1: not\\x0aso\nrationctl: a:2: nor so\nrationctl: workers has changed\n");
+	assert_run(
+		RUN("reload", "--json"), 5,
+		"{\"reloaded\": false, \"notes\": [\"workers has changed\"], "
+		"\"error\": {\"status\": 5, \"code\": \"INVALID_ARGUMENT\", \"text\": \"a:1: not\\\\x0aso\"}}\n",
+		"rationctl: a:1: not\\x0aso\nrationctl: a:2: nor so\nrationctl: workers has changed\n");
+
+	fake.n_findings = 0;
+	fake.result = RATION_PERMISSION_DENIED;
+	fake.text = "you may not";
+	assert_run(RUN("reload"), 5, "",
+		   "rationctl: the daemon answered PERMISSION_DENIED: you may not\n");
+}
+
 static void metric_is_set_and_shown(void **state)
 {
 	(void)state;
@@ -558,7 +594,7 @@ static void unknown_words(void **state)
 		   "rationctl: unknown command 'stauts'; did you mean 'status'?\n");
 	assert_run(
 		RUN("list"), 2, "",
-		"rationctl: unknown command 'list'; one of add, get, tree, charge, uncharge, run, quota, flush, status, metric, version, help is right\n");
+		"rationctl: unknown command 'list'; one of add, get, tree, charge, uncharge, run, quota, flush, status, reload, metric, version, help is right\n");
 	assert_run(RUN("metric"), 2, "",
 		   "rationctl: metric: a word is missing after it; one of show, set is right\n");
 	assert_run(RUN("metric", "sho"), 2, "",
@@ -727,6 +763,7 @@ int main(void)
 		TEST(tree_of_nothing),
 		TEST(tree_prints_json),
 		TEST(flush_folds),
+		TEST(reload_tells_what_was_found),
 		TEST(status_prints_all),
 		TEST(metric_is_set_and_shown),
 		TEST(metric_says_what_is_wrong),

@@ -124,6 +124,7 @@ void assert_requests_equal(const struct request *a, const struct request *b)
 		break;
 	case REQUEST_NONE:
 	case REQUEST_FLUSH:
+	case REQUEST_RELOAD:
 	case REQUEST_STATUS:
 	case REQUEST_PING:
 		break;
@@ -378,6 +379,14 @@ void assert_replies_equal(const struct reply *a, const struct reply *b)
 		assert_int_equal(a->lease_returned.lease, b->lease_returned.lease);
 		assert_int_equal(a->lease_returned.returned, b->lease_returned.returned);
 		assert_int_equal(a->lease_returned.duplicate, b->lease_returned.duplicate);
+		break;
+	case REPLY_RELOADED:
+		assert_int_equal(a->reloaded.good, b->reloaded.good);
+		assert_lists_equal(a->reloaded.n_errors, a->reloaded.errors, b->reloaded.n_errors,
+				   b->reloaded.errors);
+		assert_lists_equal(a->reloaded.n_notes, a->reloaded.notes, b->reloaded.n_notes,
+				   b->reloaded.notes);
+		assert_int_equal(a->reloaded.omitted, b->reloaded.omitted);
 		break;
 	case REPLY_QUOTA_OK:
 		assert_lists_equal(a->quota_ok.n_notes, a->quota_ok.notes, b->quota_ok.n_notes,

@@ -75,8 +75,8 @@ static void test_an_empty_message_has_no_body(void **state)
 static void test_unknown_bodies_keep_the_id(void **state)
 {
 	struct fixture *fixture = *state;
-	/* id 5; field 15, two bytes long; field 12 */
-	struct request request = decode_request(fixture, BYTES(0x08, 5, 0x7a, 2, 0x08, 1, 0x62, 0));
+	/* id 5; field 15, two bytes long; field 14 */
+	struct request request = decode_request(fixture, BYTES(0x08, 5, 0x7a, 2, 0x08, 1, 0x72, 0));
 	assert_int_equal(request.id, 5);
 	assert_int_equal(request.type, REQUEST_NONE);
 

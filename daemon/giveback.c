@@ -7,6 +7,7 @@
 #include "lib/engine/quota.h"
 #include "lib/names/path.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef int (*engine_fn)(struct engine_worker *worker, const char *path, size_t len, int64_t n,
@@ -65,6 +66,16 @@ int giveback_spend(struct worker *worker, const char *path, size_t len, int64_t 
 	return give(worker, engine_lease_spend, path, len, n);
 }
 
+/* So many paths go back in one turn of the worker's loop: well under a millisecond for most. */
+#define GIVEBACK_TURN 256u
+
+/* What a session has left. */
+struct debt {
+	STAILQ_ENTRY(debt) link;
+	struct held held;
+	uint32_t at; /* what is before it has been given back */
+};
+
 static void give_held(void *ctx, const char *path, size_t len, int64_t n)
 {
 	/* It fails only where adds have taken off a gauge what was held of it: then there is nothing left to give. */
@@ -81,9 +92,52 @@ void giveback_forget(struct worker *worker, struct session *session)
 	held_deinit(&session->held);
 }
 
+bool giveback_more(struct worker *worker)
+{
+	struct debt *debt = STAILQ_FIRST(&worker->debts);
+
+	if (debt != NULL && !held_some(&debt->held, &debt->at, GIVEBACK_TURN, give_held, worker)) {
+		STAILQ_REMOVE_HEAD(&worker->debts, link);
+		held_deinit(&debt->held);
+		free(debt);
+	}
+	return !STAILQ_EMPTY(&worker->debts);
+}
+
+void giveback_deinit(struct worker *worker)
+{
+	struct debt *debt;
+
+	while ((debt = STAILQ_FIRST(&worker->debts)) != NULL) {
+		STAILQ_REMOVE_HEAD(&worker->debts, link);
+		held_deinit(&debt->held);
+		free(debt);
+	}
+}
+
+static void give_all_held(struct worker *worker, struct session *session)
+{
+	uint32_t at = 0;
+	struct debt *debt;
+
+	if (!held_some(&session->held, &at, GIVEBACK_TURN, give_held, worker)) {
+		return;
+	}
+	debt = malloc(sizeof(*debt));
+	if (debt == NULL) {
+		(void)held_some(&session->held, &at, UINT32_MAX, give_held, worker);
+		return;
+	}
+	stats_add(&worker->stats.held_paths, -(uint64_t)held_paths(&session->held));
+	*debt = (struct debt){ .held = session->held, .at = at };
+	session->held = (struct held){ .seed = session->held.seed };
+	STAILQ_INSERT_TAIL(&worker->debts, debt, link);
+	worker_wake(worker);
+}
+
 void giveback_session(struct worker *worker, struct session *session)
 {
-	held_each(&session->held, give_held, worker);
+	give_all_held(worker, session);
 	for (uint32_t i = 0; i < session->leases.n; i++) {
 		const struct lease *lease = session->leases.leases[i];
 

@@ -11,6 +11,7 @@
  */
 #include "lib/engine/engine.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,14 @@ int giveback_charge(struct worker *worker, const char *path, size_t len, int64_t
 int giveback_lease(struct worker *worker, const char *path, size_t len, int64_t n);
 int giveback_spend(struct worker *worker, const char *path, size_t len, int64_t n);
 
-/* The session ends: all that it holds and has leased. */
+/*
+ * The session ends: all that it holds and has leased. What is held on many paths goes back some at a time, by giveback_more, so that others are
+ * not kept waiting.
+ */
 void giveback_session(struct worker *worker, struct session *session);
-/* The same when the daemon ends: what is held stays so. */
+/* Some more; true: there is more still, for another turn of the worker's loop. */
+bool giveback_more(struct worker *worker);
+/* The session ends because the daemon does: what is held stays so. */
 void giveback_forget(struct worker *worker, struct session *session);
+/* The worker ends: what sessions have left to it is forgotten. */
+void giveback_deinit(struct worker *worker);

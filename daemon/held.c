@@ -160,15 +160,17 @@ int held_take(struct held *held, const char *path, size_t len, int64_t n)
 	return HELD_OK;
 }
 
-void held_each(const struct held *held, held_fn visit, void *ctx)
+bool held_some(const struct held *held, uint32_t *at, uint32_t n, held_fn visit, void *ctx)
 {
-	for (uint32_t i = 0; i < held->size; i++) {
-		const struct held_entry *entry = held->slots[i];
+	for (; *at < held->size && n > 0; (*at)++) {
+		const struct held_entry *entry = held->slots[*at];
 
 		if (entry != NULL && entry->amount > 0) {
 			visit(ctx, entry->path, entry->len, entry->amount);
+			n--;
 		}
 	}
+	return *at < held->size;
 }
 
 void held_deinit(struct held *held)

@@ -38,9 +38,12 @@ int held_add(struct held *held, const char *path, size_t len, int64_t n);
 /* HELD_E_LACKING changes nothing. */
 int held_take(struct held *held, const char *path, size_t len, int64_t n);
 
-/* Each path with more than nothing. `visit` must not change the table. */
+/*
+ * The next `n` paths with more than nothing, from *at on, which is 0 at first; false: these were the last. The table must not
+ * change between the first call and the last, nor in `visit`.
+ */
 typedef void (*held_fn)(void *ctx, const char *path, size_t len, int64_t n);
-void held_each(const struct held *held, held_fn visit, void *ctx);
+bool held_some(const struct held *held, uint32_t *at, uint32_t n, held_fn visit, void *ctx);
 
 /* Keeps the seed. */
 void held_deinit(struct held *held);

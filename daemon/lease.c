@@ -132,6 +132,9 @@ static int grow(struct lease ***leases, uint32_t n, uint32_t *size)
 
 void lease_table_deinit(struct lease_table *table)
 {
+	for (uint32_t i = 0; i < table->n; i++) {
+		free(table->leases[i]);
+	}
 	free(table->leases);
 	*table = (struct lease_table){ 0 };
 }

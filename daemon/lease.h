@@ -61,7 +61,7 @@ struct lease_clock {
 
 /* -ENOMEM. */
 int lease_book_init(struct lease_book *book, uint32_t max, uint64_t seed);
-/* Accepts what was zeroed. All leases are gone. */
+/* Accepts what was zeroed; leases don't matter. */
 void lease_book_deinit(struct lease_book *book);
 void lease_book_set_max(struct lease_book *book, uint32_t max);
 uint32_t lease_book_count(struct lease_book *book);
@@ -102,6 +102,6 @@ struct lease *lease_expire(struct lease_clock *clock, int64_t now_ns);
 /* When the next one expires; INT64_MAX: none. */
 int64_t lease_next(const struct lease_clock *clock);
 
-/* No leases are left in it. */
+/* Leases that are left in it are freed: neither the book nor the clock may be used any more, if there are any. */
 void lease_table_deinit(struct lease_table *table);
 void lease_clock_deinit(struct lease_clock *clock);

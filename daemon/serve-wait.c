@@ -319,20 +319,18 @@ void serve_wait(struct connection *connection, uint64_t id, const struct charge 
 		const struct order *order, const struct serve_bindings *bindings)
 {
 	struct wait *wait = begin(connection, id, charge, order);
-	bool anew;
+	bool its_turn = true, anew;
 	int r;
 
 	if (wait == NULL) {
 		return;
 	}
-	if (bindings != NULL) {
-		r = stand(wait, bindings, &anew);
-		if (r != 0) {
-			give_up(wait, r);
-			return;
-		}
-	} else if (!may_wait(wait)) {
-		return;
+	r = bindings != NULL
+		    ? stand(wait, bindings, &anew)
+		    : waiting_turn(&connection->worker->daemon->waiting, &wait->waiter, &its_turn);
+	if (r != 0) {
+		give_up(wait, r);
+	} else if (its_turn || may_wait(wait)) {
+		try(wait);
 	}
-	try(wait);
 }

@@ -224,6 +224,9 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 		open_letter(worker, letter);
 	}
 	serve_waits(worker);
+	if (giveback_more(worker)) {
+		worker_wake(worker); /* in the next turn, so that others have theirs */
+	}
 }
 
 static void on_lease_timer(evutil_socket_t fd, short what, void *arg)
@@ -279,6 +282,7 @@ int worker_open(struct worker *worker, struct daemon *daemon, unsigned index,
 	};
 	worker->last = &worker->first;
 	LIST_INIT(&worker->connections);
+	STAILQ_INIT(&worker->debts);
 	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (worker->wake_fd < 0) {
 		return -errno;
@@ -348,6 +352,7 @@ void worker_close(struct worker *worker)
 	if (worker->wake_fd >= 0) {
 		(void)close(worker->wake_fd);
 	}
+	giveback_deinit(worker);
 	lease_clock_deinit(&worker->lease_clock);
 	free(worker->scratch);
 	free(worker->stage.bytes);

@@ -22,6 +22,7 @@
 	((size_t)256 << 10) /* what one round reads at most, beside the rest of a frame begun */
 
 struct daemon;
+struct debt;
 struct engine_worker;
 struct event_base;
 struct letter;
@@ -49,6 +50,7 @@ struct worker {
 	struct quota_time time; /* see worker_time */
 	unsigned time_left;
 	struct kinds kinds;
+	STAILQ_HEAD(, debt) debts; /* see daemon/giveback.h */
 	struct lease_clock lease_clock;
 	struct event lease_timer;
 	int64_t lease_timer_at; /* monotonic; 0: not set */

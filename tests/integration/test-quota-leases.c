@@ -323,6 +323,18 @@ static void test_explained(void **state)
 	(void)wire_free(wire);
 }
 
+/* The daemon ends while sessions without a connection have leases, hold something and have answers to tell. */
+static void test_left_at_the_end(void **state)
+{
+	struct wire *wire = open_session(state, 14, 600000);
+
+	assert_int_equal(wire_lease(wire, 1, 1, "held/left", 5, 60000), 5);
+	assert_int_equal(wire_lease(wire, 2, 2, "held/left", 5, 60000), 5);
+	assert_true(wire_charge(wire, 3, "held/left", 5, NULL));
+	assert_false(wire_charge(wire, 4, "held/left", 90, NULL));
+	(void)wire_free(wire);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -333,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_expiry_dead_and_slow),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_explained),
+		cmocka_unit_test(test_left_at_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

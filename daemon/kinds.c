@@ -12,8 +12,20 @@ static struct kinds_slot *slot_of(struct kinds *kinds, const char *name, size_t 
 	return &kinds->slots[(hash ^ (hash >> 16)) % KINDS_SLOTS];
 }
 
-enum kinds_answer kinds_ask(struct kinds *kinds, struct engine *engine, const char *path,
-			    size_t len, bool counted)
+/* Does the path begin with its metric? */
+static bool is_of(const struct kinds_slot *slot, const char *path, size_t len)
+{
+	return slot->len > 0 && slot->len <= len && memcmp(slot->name, path, slot->len) == 0 &&
+	       (slot->len == len || path[slot->len] == '/');
+}
+
+static enum kinds_answer learned(const struct kinds_slot *slot)
+{
+	return slot->gauge ? KINDS_GAUGE : KINDS_COUNTER;
+}
+
+static enum kinds_answer look_up(struct kinds *kinds, struct engine *engine, const char *path,
+				 size_t len, bool counted)
 {
 	const char *slash = memchr(path, '/', len);
 	struct kinds_slot *slot;
@@ -26,7 +38,8 @@ enum kinds_answer kinds_ask(struct kinds *kinds, struct engine *engine, const ch
 	}
 	slot = slot_of(kinds, path, len);
 	if (slot->len == len && memcmp(slot->name, path, len) == 0) {
-		return slot->gauge ? KINDS_GAUGE : KINDS_COUNTER;
+		kinds->last = slot;
+		return learned(slot);
 	}
 	gauge = engine_metric(engine, path, len, &metric) == 0 && metric.kind == ENGINE_GAUGE;
 	if (!counted) {
@@ -35,5 +48,15 @@ enum kinds_answer kinds_ask(struct kinds *kinds, struct engine *engine, const ch
 	slot->len = (uint8_t)len;
 	slot->gauge = gauge;
 	memcpy(slot->name, path, len);
-	return gauge ? KINDS_GAUGE : KINDS_COUNTER;
+	return learned(slot);
+}
+
+enum kinds_answer kinds_ask(struct kinds *kinds, struct engine *engine, const char *path,
+			    size_t len, bool counted)
+{
+	/* Mostly it is the metric that was asked for before. */
+	if (kinds->last != NULL && is_of(kinds->last, path, len)) {
+		return learned(kinds->last);
+	}
+	return look_up(kinds, engine, path, len, counted);
 }

@@ -21,6 +21,7 @@ struct kinds {
 		bool gauge;
 		char name[PATH_MAX_SEGMENT];
 	} slots[KINDS_SLOTS];
+	struct kinds_slot *last; /* the one that was asked for; NULL: none yet */
 };
 
 enum kinds_answer {

@@ -36,9 +36,44 @@ static uint64_t refuse(struct reader *reader)
 	return 0;
 }
 
+/* The low seven bits of each of eight bytes, moved together. */
+static inline uint64_t squeeze(uint64_t bytes)
+{
+	bytes = (bytes & UINT64_C(0x007f007f007f007f)) |
+		(bytes & UINT64_C(0x7f007f007f007f00)) >> 1;
+	bytes = (bytes & UINT64_C(0x00003fff00003fff)) |
+		(bytes & UINT64_C(0x3fff00003fff0000)) >> 2;
+	return (bytes & UINT64_C(0x000000000fffffff)) | (bytes & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+/* One of at most eight bytes, where there are eight to be read: without a branch for each. False: it is not such a one. */
+static inline bool read_word_varint(struct reader *reader, uint64_t *ret_value)
+{
+	uint64_t bytes, stops, mask;
+
+	if (reader->end - reader->at < 8) {
+		return false;
+	}
+	memcpy(&bytes, reader->at, sizeof(bytes));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	bytes = __builtin_bswap64(bytes);
+#endif
+	stops = ~bytes & UINT64_C(0x8080808080808080);
+	mask = stops ^ (stops - 1); /* up to the first byte that is the last of a varint */
+	if (stops == 0 || (bytes & mask & ~(mask >> 8)) == 0) {
+		return false; /* longer; or padded: what its last byte has is 0 */
+	}
+	*ret_value = squeeze(bytes & mask);
+	reader->at += (unsigned int)__builtin_ctzll(stops) / 8 + 1;
+	return true;
+}
+
 static uint64_t read_long_varint(struct reader *reader, uint64_t max)
 {
 	uint64_t value = 0;
+	if (read_word_varint(reader, &value)) {
+		return value <= max ? value : refuse(reader);
+	}
 	for (unsigned int shift = 0; shift < 64; shift += 7) {
 		if (reader->at == reader->end) {
 			return refuse(reader);
@@ -98,14 +133,14 @@ static bool read_item(struct reader reader, struct charge_item *ret_item)
 	return reader.at;
 }
 
-/* All but the items, which are only counted. False if something is not good. */
-static bool read_charge(struct reader reader, struct charge *ret_charge)
+/* All but the items, which are only counted; where the last of them is. False if something is not good. */
+static bool read_charge(struct reader reader, struct charge *ret_charge, struct reader *ret_item)
 {
 	struct charge charge = { 0 };
 	while (reader.at < reader.end) {
 		switch (read_varint(&reader, UINT32_MAX)) {
 		case CHARGE_ITEM:
-			(void)read_len(&reader);
+			*ret_item = read_len(&reader);
 			charge.n_items++;
 			break;
 		case NUMBER:
@@ -167,9 +202,9 @@ int quick_decode_charge(struct arena *arena, const uint8_t *bytes, size_t len,
 			struct request *ret_request)
 {
 	struct charge charge;
-	struct reader body;
+	struct reader body, item = { 0 };
 	uint64_t id;
-	if (!find_charge(bytes, len, &id, &body) || !read_charge(body, &charge)) {
+	if (!find_charge(bytes, len, &id, &body) || !read_charge(body, &charge, &item)) {
 		return QUICK_E_OTHER;
 	}
 
@@ -179,10 +214,18 @@ int quick_decode_charge(struct arena *arena, const uint8_t *bytes, size_t len,
 	if (!items) {
 		return -ENOMEM;
 	}
+	bool good;
 	uint8_t *copy = (uint8_t *)(items + charge.n_items);
 	memcpy(copy, body.at, body_len);
-	body = (struct reader){ .at = copy, .end = copy + body_len };
-	if (!read_items(body, items)) {
+	if (charge.n_items == 1) {
+		/* It need not be looked for again. */
+		item = (struct reader){ .at = copy + (item.at - body.at),
+					.end = copy + (item.end - body.at) };
+		good = read_item(item, items);
+	} else {
+		good = read_items((struct reader){ .at = copy, .end = copy + body_len }, items);
+	}
+	if (!good) {
 		return QUICK_E_OTHER;
 	}
 	charge.items = items;

@@ -531,18 +531,27 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 	return -EINVAL;
 }
 
+static int encode_quickly(struct arena *arena, const struct reply *reply, const uint8_t **ret_bytes,
+			  size_t *ret_len)
+{
+	switch (reply->type) {
+	case REPLY_APPLIED:
+		return quick_encode_applied(arena, reply, ret_bytes, ret_len);
+	case REPLY_VALUES:
+		return quick_encode_values(arena, reply, ret_bytes, ret_len);
+	case REPLY_CHARGED:
+		return quick_encode_charged(arena, reply, ret_bytes, ret_len);
+	default:
+		return QUICK_E_OTHER;
+	}
+}
+
 int reply_encode(struct arena *arena, const struct reply *reply, const uint8_t **ret_bytes,
 		 size_t *ret_len)
 {
 	Ration__V1__Reply message = RATION__V1__REPLY__INIT;
 	struct reply_room room;
-	int r = quick_encode_applied(arena, reply, ret_bytes, ret_len);
-	if (r == QUICK_E_OTHER) {
-		r = quick_encode_values(arena, reply, ret_bytes, ret_len);
-	}
-	if (r == QUICK_E_OTHER) {
-		r = quick_encode_charged(arena, reply, ret_bytes, ret_len);
-	}
+	int r = encode_quickly(arena, reply, ret_bytes, ret_len);
 	if (r != QUICK_E_OTHER) {
 		return r;
 	}

@@ -122,17 +122,39 @@ static int decode_body(struct arena *arena, const Ration__V1__Request *message,
 	}
 }
 
+/* The first byte behind the id: where a message is written in the ordinary way, the tag of its body or the first byte of that. */
+static uint8_t body_tag(const uint8_t *bytes, size_t len)
+{
+	size_t at = 0;
+
+	if (len > 0 && bytes[0] == (1 << 3)) {
+		for (at = 1; at < len && bytes[at] >= 0x80; at++) {
+		}
+		at++;
+	}
+	return at < len ? bytes[at] : 0;
+}
+
+static int decode_quickly(struct arena *arena, const uint8_t *bytes, size_t len,
+			  struct request *ret_request)
+{
+	switch (body_tag(bytes, len)) {
+	case 4 << 3 | 2:
+		return quick_decode_add(arena, bytes, len, ret_request);
+	case 5 << 3 | 2:
+		return quick_decode_get(arena, bytes, len, ret_request);
+	case ((20 << 3 | 2) & 0x7f) | 0x80:
+		return quick_decode_charge(arena, bytes, len, ret_request);
+	default:
+		return QUICK_E_OTHER;
+	}
+}
+
 int request_decode(struct arena *arena, const uint8_t *bytes, size_t len,
 		   struct request *ret_request)
 {
 	ProtobufCMessage *message;
-	int r = quick_decode_add(arena, bytes, len, ret_request);
-	if (r == QUICK_E_OTHER) {
-		r = quick_decode_get(arena, bytes, len, ret_request);
-	}
-	if (r == QUICK_E_OTHER) {
-		r = quick_decode_charge(arena, bytes, len, ret_request);
-	}
+	int r = decode_quickly(arena, bytes, len, ret_request);
 	if (r != QUICK_E_OTHER) {
 		return r;
 	}

@@ -110,6 +110,13 @@ int charging_room(struct charging *charging)
 
 /* ---- its counters ---- */
 
+/* What a charge will read of a counter, asked for at once: among many counters none of it is at hand. */
+static inline void ask_for(const struct engine *engine, uint32_t id)
+{
+	__builtin_prefetch(tree_tally(&engine->tree, id), 1);
+	plane_ask_for(&engine->planes, id);
+}
+
 /*
  * A counter that is found by its path, or that an earlier round made for the path (which may be ENGINE_OTHER's, where the path itself
  * is never found).
@@ -123,6 +130,7 @@ static bool find_target(struct charging *charging, size_t i)
 	uint32_t life;
 
 	if (name) {
+		ask_for(engine, name->id);
 		life = tree_life(&engine->tree, name->id);
 		target->ref = (struct engine_ref){ name->id, life & ~LIFE_STRICT };
 	} else {

@@ -128,6 +128,14 @@ struct limit *plane_find(const struct planes *planes, uint32_t id, unsigned plan
 	return limit;
 }
 
+/* A charge will read all of a limit's lines, and write the first. */
+static inline void ask_for(const struct limit *limit)
+{
+	__builtin_prefetch(limit, 1);
+	__builtin_prefetch((const uint8_t *)limit + 64);
+	__builtin_prefetch((const uint8_t *)limit + 128);
+}
+
 size_t plane_nearest(const struct planes *planes, const struct tree *tree, uint32_t id,
 		     struct limit *ret_limits[ENGINE_MAX_PLANES])
 {
@@ -139,6 +147,7 @@ size_t plane_nearest(const struct planes *planes, const struct tree *tree, uint3
 		struct limit *limit = up & TREE_LIMITED ? plane_first(planes, id) : NULL;
 
 		for (; limit; limit = plane_next(limit)) {
+			ask_for(limit);
 			if ((seen >> limit->plane & 1) == 0 && n < ENGINE_MAX_PLANES) {
 				seen |= 1u << limit->plane;
 				ret_limits[n++] = limit;

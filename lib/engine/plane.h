@@ -83,6 +83,18 @@ static inline struct limit *plane_first(const struct planes *planes, uint32_t id
 		     : NULL;
 }
 
+/* The list of a counter will be read. */
+static inline void plane_ask_for(const struct planes *planes, uint32_t id)
+{
+	/* Acquire: as in plane_first. */
+	_Atomic(struct limit *) *chunk =
+		atomic_load_explicit(&planes->lists[id >> TREE_CHUNK_BITS], memory_order_acquire);
+
+	if (chunk) {
+		__builtin_prefetch(&chunk[id & (TREE_CHUNK - 1)]);
+	}
+}
+
 static inline struct limit *plane_next(const struct limit *limit)
 {
 	return atomic_load_explicit(&limit->next, memory_order_acquire);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,7 +73,7 @@ static void *ask(void *arg)
 						  asker->timeout_ms)
 				: ration_charge(asker->client, asker->items, asker->n_items,
 						&asker->options, asker->timeout_ms, &asker->answer);
-	(void)strncpy(asker->text, ration_error(), sizeof(asker->text) - 1);
+	(void)snprintf(asker->text, sizeof(asker->text), "%s", ration_error());
 	return NULL;
 }
 
@@ -643,7 +644,7 @@ static void note(void *ctx, const char *text)
 	struct told *told = ctx;
 
 	told->n++;
-	(void)strncpy(told->text, text, sizeof(told->text) - 1);
+	(void)snprintf(told->text, sizeof(told->text), "%s", text);
 }
 
 static void rule(void *ctx, const struct ration_rule *from)
@@ -651,7 +652,7 @@ static void rule(void *ctx, const struct ration_rule *from)
 	struct told *told = ctx;
 
 	told->n++;
-	(void)strncpy(told->text, from->pattern, sizeof(told->text) - 1);
+	(void)snprintf(told->text, sizeof(told->text), "%s", from->pattern);
 	told->limits = from->limits;
 	assert_int_equal(from->layer, RATION_RUN_TIME);
 	assert_false(from->overridden);

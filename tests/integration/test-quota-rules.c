@@ -376,8 +376,9 @@ static void *hold(void *arg)
 			continue;
 		}
 		holder->n_granted++;
-		holder->n_wrong += atomic_fetch_add(holder->held, 1) >= 3;
-		(void)atomic_fetch_sub(holder->held, 1);
+		holder->n_wrong +=
+			atomic_fetch_add_explicit(holder->held, 1, memory_order_seq_cst) >= 3;
+		(void)atomic_fetch_sub_explicit(holder->held, 1, memory_order_seq_cst);
 		(void)wire_uncharge(wire, number++, path, 1);
 	}
 	(void)wire_free(wire);

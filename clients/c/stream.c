@@ -95,6 +95,10 @@ int stream_next(struct stream *stream, const uint8_t **ret_message, size_t *ret_
 	struct stream_buffer *in = &stream->in;
 	size_t used;
 
+	/* Before the first bytes have come there is no buffer either. */
+	if (in->at == in->end) {
+		return -EAGAIN;
+	}
 	switch (frame_find(in->bytes + in->at, in->end - in->at, MESSAGE_MAX_FRAME, ret_message,
 			   ret_len, &used)) {
 	case FRAME_OK:

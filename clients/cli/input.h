@@ -26,7 +26,7 @@ struct input {
  * catch_signals: an interrupt or SIGTERM ends the reading and sets cli->signal, until input_release. Before libration's thread starts,
  * which is to leave them to us. NULL: no memory, which was noted.
  */
-struct input *input_new(struct cli *cli, pthread_mutex_t *lock, bool catch_signals);
+struct input *input_new(struct cli *cli, pthread_mutex_t *mutex, bool catch_signals);
 struct input *input_free(struct input *input);
 
 /*

@@ -98,8 +98,8 @@ static void charged_to_the_edge(void **state)
 	shell("rationctl charge other/x 5 && rationctl get other", 0, "5  other\n");
 	shell("rationctl charge other/x 4611686018427387904", 1,
 	      "rationctl: other/x 4611686018427387904: refused by other: max 5, usage 5, left 0; retry: never\n");
-	shell("rationctl charge reqests/a", 3,
-	      "rationctl: reqests/a 1: there is no metric reqests: nobody declared, counted or limited it\n");
+	shell("rationctl charge request/a", 3,
+	      "rationctl: request/a 1: there is no metric request: nobody declared, counted or limited it\n");
 	shell("rationctl uncharge other/x 2>/dev/null", 5, "");
 }
 

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <time.h>
+
+#define PATIENCE_NS INT64_C(60000000000)
 
 uint64_t test_seed(void)
 {
@@ -49,6 +52,21 @@ uint64_t test_random_next(struct test_random *random)
 uint64_t test_random_below(struct test_random *random, uint64_t bound)
 {
 	return (uint64_t)(((unsigned __int128)test_random_next(random) * bound) >> 64);
+}
+
+int64_t test_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+bool test_goes_on(int64_t until_ns, bool enough)
+{
+	int64_t late_ns = test_now_ns() - until_ns;
+
+	return late_ns < 0 || (!enough && late_ns < PATIENCE_NS);
 }
 
 int test_dir_setup(void **state)

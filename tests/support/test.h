@@ -6,6 +6,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,15 @@ void test_random_init(struct test_random *random, uint64_t stream);
 uint64_t test_random_next(struct test_random *random);
 /* Uniform enough in 0 .. bound - 1; bound is not 0. */
 uint64_t test_random_below(struct test_random *random, uint64_t bound);
+
+/* CLOCK_MONOTONIC. */
+int64_t test_now_ns(void);
+
+/*
+ * Does a stress go on? Until that time; and for a minute more at most, until `enough`: all that shall happen has happened, on a
+ * machine that has other things to do as well.
+ */
+bool test_goes_on(int64_t until_ns, bool enough);
 
 /* cmocka fixture: *state becomes the path (char *) of an empty directory; the other one removes it with all it holds. */
 int test_dir_setup(void **state);

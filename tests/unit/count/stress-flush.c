@@ -19,14 +19,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define N_OWNERS 3u
 #define N_COUNTERS 8u
 #define N_GROWING 6u /* the first of them; the others go up and down */
 #define BATCH 32
-#define RUN_MS 1500
-#define CONTROL_MS 6000
+#define RUN_NS INT64_C(1500000000)
+#define CONTROL_NS INT64_C(6000000000)
 
 #ifdef SLOT_SANITIZED
 #define IS_SANITIZED true
@@ -238,14 +237,6 @@ static void read_fresh(struct stress *stress)
 
 /* ---- runs ---- */
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static struct stress *new_stress(struct omit omit)
 {
 	struct stress *stress = aligned_alloc(64, sizeof(*stress));
@@ -271,11 +262,19 @@ static void free_stress(struct stress *stress)
 	free(stress);
 }
 
-/* After the last add one flush more makes everything exact. */
-static void check_end(struct stress *stress)
+static bool have_folded(const struct stress *stress)
 {
 	uint64_t folds = 0;
 
+	for (size_t i = 0; i < N_OWNERS; i++) {
+		folds += atomic_load_explicit(&stress->owners[i].folds, memory_order_relaxed);
+	}
+	return folds > 0;
+}
+
+/* After the last add one flush more makes everything exact. */
+static void check_end(struct stress *stress)
+{
 	flush_and_compare(stress);
 	for (size_t i = 0; i < N_COUNTERS; i++) {
 		uint64_t added = added_so_far(stress, i);
@@ -284,23 +283,21 @@ static void check_end(struct stress *stress)
 		assert_true((uint64_t)atomic_load_explicit(&stress->totals[i],
 							   memory_order_relaxed) == added);
 	}
-	for (size_t i = 0; i < N_OWNERS; i++) {
-		folds += atomic_load_explicit(&stress->owners[i].folds, memory_order_relaxed);
-	}
-	assert_true(folds > 0);
+	assert_true(have_folded(stress));
 }
 
-/* For ms, or, if `until_seen`, until a read was below what had been added. */
-static void run(struct stress *stress, uint64_t ms, bool until_seen)
+/* For that time, or, if `until_seen`, until a read was below what had been added. */
+static void run(struct stress *stress, int64_t ns, bool until_seen)
 {
 	pthread_t threads[N_OWNERS];
-	uint64_t end = now_ms() + ms;
+	int64_t end = test_now_ns() + ns;
 
 	for (size_t i = 0; i < N_OWNERS; i++) {
 		assert_int_equal(pthread_create(&threads[i], NULL, owner_run, &stress->owners[i]),
 				 0);
 	}
-	while (now_ms() < end && !(until_seen && stress->below > 0)) {
+	while (test_goes_on(end, have_folded(stress)) &&
+	       !(until_seen && stress->below > 0 && have_folded(stress))) {
 		for (int i = 0; i < 10; i++) {
 			read_fresh(stress);
 			flush_and_compare(stress);
@@ -322,7 +319,7 @@ static void run_whole(enum fence_mode mode, struct omit omit)
 	struct stress *stress = new_stress(omit);
 
 	fence_force(mode);
-	run(stress, RUN_MS, /* until_seen= */ false);
+	run(stress, RUN_NS, /* until_seen= */ false);
 	assert_int_equal(stress->below, 0);
 	assert_int_equal(stress->backwards, 0);
 	assert_int_equal(stress->beyond_bound, 0);
@@ -365,7 +362,7 @@ static void run_control(enum fence_mode mode, struct omit omit)
 	struct stress *stress = new_stress(omit);
 
 	fence_force(mode);
-	run(stress, CONTROL_MS, /* until_seen= */ true);
+	run(stress, CONTROL_NS, /* until_seen= */ true);
 	if (stress->below == 0) {
 		print_message("not noticed this time\n");
 	}

@@ -12,7 +12,6 @@
 #include "tests/unit/engine/support.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "lib/base/hook.h"
 
@@ -31,14 +30,6 @@
 			abort();                                                              \
 		}                                                                             \
 	} while (0)
-
-static int64_t now(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * SECOND + time.tv_nsec;
-}
 
 struct sums {
 	alignas(64) _Atomic(int64_t) added[N_LEAVES];
@@ -98,7 +89,8 @@ static int64_t all(struct stress *stress, int64_t (*sum)(struct stress *, uint64
 
 static bool over(struct stress *stress)
 {
-	return atomic_load_explicit(&stress->stop, memory_order_relaxed) || now() > stress->until;
+	return atomic_load_explicit(&stress->stop, memory_order_relaxed) ||
+	       test_now_ns() > stress->until;
 }
 
 /* ---- adders ---- */
@@ -203,7 +195,7 @@ static void *total_reader(void *ctx)
 		struct engine_view view;
 		int64_t sum;
 
-		engine_refresh(stress->engine, consistency, now(), &view);
+		engine_refresh(stress->engine, consistency, test_now_ns(), &view);
 		if (engine_get(stress->engine, stress->metric, strlen(stress->metric), &reading) !=
 		    0) {
 			continue;
@@ -273,7 +265,7 @@ static void *flusher(void *ctx)
 
 	grace_register();
 	while (!over(stress)) {
-		engine_flush(stress->engine, now());
+		engine_flush(stress->engine, test_now_ns());
 		ration_hook();
 	}
 	grace_unregister();
@@ -315,7 +307,7 @@ static struct stress stress_new(const char *metric, bool gauge, uint32_t batch)
 	struct stress stress = { .engine = make_engine(100, N_ADDERS, batch),
 				 .metric = metric,
 				 .gauge = gauge,
-				 .until = now() + RUN_NS };
+				 .until = test_now_ns() + RUN_NS };
 
 	ration_hook_seed(test_seed());
 	declare(stress.engine, metric,
@@ -450,7 +442,7 @@ static void test_bursts(void **state)
 	struct bench bench = bench_new(100, N_ADDERS, BATCH);
 	struct engine_ref refs[N_LEAVES];
 	int64_t sums[N_LEAVES] = { 0 };
-	int64_t until = now() + RUN_NS;
+	int64_t until = test_now_ns() + RUN_NS;
 	struct test_random random;
 	char path[32];
 
@@ -461,7 +453,7 @@ static void test_bursts(void **state)
 		(void)snprintf(path, sizeof(path), "m/%d", i);
 		refs[i] = intern(bench.engine, path);
 	}
-	for (uint64_t round = 0; now() < until; round++) {
+	for (uint64_t round = 0; test_now_ns() < until; round++) {
 		burst_once(bench.engine, bench.workers, refs, round, &random, sums);
 	}
 	bench_free(&bench);
@@ -491,6 +483,19 @@ struct removal_thread {
 	uint64_t number;
 };
 
+/* Were counters removed, and adds refused for it, and others not? */
+static bool seen_enough(const struct removal_stress *stress)
+{
+	return atomic_load_explicit(&stress->gone, memory_order_relaxed) > 0 &&
+	       atomic_load_explicit(&stress->counted, memory_order_relaxed) > 0 &&
+	       atomic_load_explicit(&stress->removed, memory_order_relaxed) > 100;
+}
+
+static bool removal_goes_on(const struct removal_stress *stress)
+{
+	return test_goes_on(stress->until, seen_enough(stress));
+}
+
 static uint64_t pack(struct engine_ref ref)
 {
 	return (uint64_t)ref.id << 32 | ref.life;
@@ -512,7 +517,7 @@ static void *add_to_shared(void *ctx)
 	grace_register();
 	test_random_init(&random, 2000 + thread->number);
 	CHECK(engine_join(stress->engine, &worker) == 0);
-	while (now() < stress->until) {
+	while (removal_goes_on(stress)) {
 		struct shared *shared = &stress->shared[test_random_below(&random, N_SHARED)];
 		uint64_t word = atomic_load_explicit(&shared->ref, memory_order_acquire);
 		int64_t k = (int64_t)test_random_below(&random,
@@ -560,7 +565,7 @@ static void *replace(void *ctx)
 
 	grace_register();
 	test_random_init(&random, 3000 + thread->number);
-	while (now() < stress->until) {
+	while (removal_goes_on(stress)) {
 		uint64_t i = test_random_below(&random, N_SHARED / 2) * 2 + thread->number;
 		struct shared *shared = &stress->shared[i];
 		uint64_t word = atomic_load_explicit(&shared->ref, memory_order_relaxed);
@@ -588,7 +593,7 @@ static void *read_root(void *ctx)
 	int64_t last = 0, last_own = 0;
 
 	grace_register();
-	while (now() < stress->until) {
+	while (removal_goes_on(stress)) {
 		enum engine_consistency consistency = thread->number ? ENGINE_EXACT : ENGINE_FRESH;
 		struct engine_reading reading, group;
 		struct engine_view view;
@@ -597,7 +602,7 @@ static void *read_root(void *ctx)
 		for (int i = 0; i < N_ADDERS; i++) {
 			before += atomic_load_explicit(&stress->added[i], memory_order_acquire);
 		}
-		engine_refresh(stress->engine, consistency, now(), &view);
+		engine_refresh(stress->engine, consistency, test_now_ns(), &view);
 		if (engine_get(stress->engine, "m", 1, &reading) != 0 ||
 		    engine_get(stress->engine, "m/0", 3, &group) != 0) {
 			continue;
@@ -618,7 +623,7 @@ static void *expire(void *ctx)
 	struct removal_stress *stress = thread->stress;
 
 	grace_register();
-	for (int64_t i = 0; now() < stress->until; i++) {
+	for (int64_t i = 0; removal_goes_on(stress); i++) {
 		char path[32];
 		struct engine_ref ref;
 
@@ -657,7 +662,7 @@ static void test_removals(void **state)
 
 	(void)state;
 	stress = (struct removal_stress){ .engine = make_engine(100, N_ADDERS, BATCH),
-					  .until = now() + RUN_NS };
+					  .until = test_now_ns() + RUN_NS };
 	ration_hook_seed(test_seed());
 	declare(stress.engine, "e", (struct engine_metric){ .expire_after_ns = 10 });
 	for (uint64_t i = 0; i < N_ADDERS; i++) {
@@ -679,9 +684,7 @@ static void test_removals(void **state)
 				     &sum, &done),
 			 0);
 	assert_int_equal(sum.own, added);
-	assert_true(atomic_load_explicit(&stress.gone, memory_order_relaxed) > 0);
-	assert_true(atomic_load_explicit(&stress.counted, memory_order_relaxed) > 0);
-	assert_true(atomic_load_explicit(&stress.removed, memory_order_relaxed) > 100);
+	assert_true(seen_enough(&stress));
 	engine_free(stress.engine);
 }
 
@@ -739,11 +742,11 @@ static void *flush_on(void *ctx)
 static void test_turning_strict(void **state)
 {
 	static struct removal_stress stress;
-	int64_t until = now() + RUN_NS;
+	int64_t until = test_now_ns() + RUN_NS;
 
 	(void)state;
 	ration_hook_seed(test_seed());
-	while (now() < until) {
+	while (test_now_ns() < until) {
 		struct removal_thread threads[N_ADDERS + 1];
 		__int128 added = 0;
 

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "lib/base/hook.h"
 #include "lib/rcu/grace.h"
@@ -19,7 +19,10 @@
 #define BRANCHES 6u
 #define LASTING 24u  /* a/A .. f/D, there all along */
 #define CEILING 200u /* less than there are paths, so that creation is refused at times */
-#define MILLISECONDS 700
+#define RUN_NS INT64_C(700000000)
+
+#define GROWN 60000u	   /* names, at most */
+#define ENOUGH_GROWN 2048u /* the table has been grown */
 
 struct stress {
 	struct registry *registry;
@@ -253,9 +256,26 @@ static void *run_walker(void *argument)
 	return NULL;
 }
 
-static void run(struct stress *stress, void *(*const *mains)(void *), size_t n)
+static uint64_t so_far(const _Atomic(uint64_t) *counter)
 {
-	const struct timespec time = { .tv_nsec = MILLISECONDS * 1000000L };
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static bool all_was_done(const struct stress *stress)
+{
+	return so_far(&stress->n_removed) > 0 && so_far(&stress->n_found) > 0 &&
+	       so_far(&stress->n_walks) > 0;
+}
+
+static bool has_grown(const struct stress *stress)
+{
+	return atomic_load_explicit(&stress->made, memory_order_relaxed) > ENOUGH_GROWN;
+}
+
+static void run(struct stress *stress, void *(*const *mains)(void *), size_t n,
+		bool (*enough)(const struct stress *stress))
+{
+	int64_t until = test_now_ns() + RUN_NS;
 	struct worker workers[16];
 
 	assert_true(n <= 16);
@@ -266,7 +286,9 @@ static void run(struct stress *stress, void *(*const *mains)(void *), size_t n)
 		assert_int_equal(pthread_create(&workers[i].thread, NULL, mains[i], &workers[i]),
 				 0);
 	}
-	(void)nanosleep(&time, NULL);
+	while (test_goes_on(until, enough(stress))) {
+		(void)usleep(1000);
+	}
 	atomic_store_explicit(&stress->stop, true, memory_order_relaxed);
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
@@ -296,7 +318,7 @@ static void test_everything_at_once(void **state)
 				 0);
 		registry_unlock(stress.registry);
 	}
-	run(&stress, mains, sizeof(mains) / sizeof(*mains));
+	run(&stress, mains, sizeof(mains) / sizeof(*mains), all_was_done);
 
 	grace_enter();
 	registry_walk_init(&walk, stress.registry, NULL, UINT32_MAX);
@@ -311,11 +333,9 @@ static void test_everything_at_once(void **state)
 		(unsigned long)stress.n_created, (unsigned long)stress.n_refused,
 		(unsigned long)stress.n_removed, (unsigned long)stress.n_found,
 		(unsigned long)stress.n_walks, (unsigned long)stress.n_resumed_off);
-	assert_true(stress.n_removed > 0 && stress.n_found > 0 && stress.n_walks > 0);
+	assert_true(all_was_done(&stress));
 	registry_free(stress.registry);
 }
-
-#define GROWN 60000u
 
 static void *run_grower(void *argument)
 {
@@ -373,8 +393,8 @@ static void test_growth(void **state)
 
 	(void)state;
 	assert_int_equal(registry_new(&stress.registry, GROWN + 1, test_seed()), 0);
-	run(&stress, mains, sizeof(mains) / sizeof(*mains));
-	assert_true(registry_count(stress.registry) > 2048);
+	run(&stress, mains, sizeof(mains) / sizeof(*mains), has_grown);
+	assert_true(registry_count(stress.registry) > ENOUGH_GROWN);
 	registry_free(stress.registry);
 }
 

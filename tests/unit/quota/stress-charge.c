@@ -16,13 +16,14 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #define N_THREADS 3u
 #define N_NODES 9u /* 0: root; 1, 2: under it; 3..5 under 1; 6..8 under 2 */
 #define N_LEAVES 6u
 #define FIRST_LEAF 3u
-#define RUN_MS 800
+#define RUN_NS INT64_C(800000000)
+#define N_ENOUGH 100u /* grants, and refusals */
 #define MAX_ITEMS 4u
 
 static const struct window none = { .kind = WINDOW_NONE };
@@ -39,8 +40,9 @@ struct mode {
 
 struct thread {
 	_Alignas(64) struct test_random random;
-	int64_t held[N_NODES]; /* leaves' entries */
-	uint64_t grants, refusals, bad_refusals, beyond, unseen;
+	int64_t held[N_NODES];		    /* leaves' entries */
+	_Atomic(uint64_t) grants, refusals; /* also read while it goes on */
+	uint64_t bad_refusals, beyond, unseen;
 };
 
 static struct {
@@ -53,6 +55,33 @@ static struct {
 	_Atomic(bool) stop;
 	struct mode mode;
 } stress;
+
+/* By the one thread that writes it. */
+static void note_one(_Atomic(uint64_t) *word)
+{
+	atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+static uint64_t grants_so_far(void)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < N_THREADS; i++) {
+		sum += atomic_load_explicit(&stress.threads[i].grants, memory_order_relaxed);
+	}
+	return sum;
+}
+
+static uint64_t refusals_so_far(void)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < N_THREADS; i++) {
+		sum += atomic_load_explicit(&stress.threads[i].refusals, memory_order_relaxed);
+	}
+	return sum;
+}
 
 static size_t parent_of(size_t i)
 {
@@ -119,11 +148,11 @@ static void charge_one(struct thread *thread)
 	struct quota_outcome outcome;
 
 	if (quota_try_charge(&stress.nodes[leaf], n, &now, &outcome) == 0) {
-		thread->grants++;
+		note_one(&thread->grants);
 		count_granted(thread, leaf, n, epoch);
 		return;
 	}
-	thread->refusals++;
+	note_one(&thread->refusals);
 	/* Only what did not fit is refused, by a node of the path. */
 	size_t at = (size_t)(outcome.refused - stress.nodes);
 
@@ -145,14 +174,14 @@ static void charge_many(struct thread *thread)
 		items[i].n = 1 + (int64_t)test_random_below(&thread->random, 8);
 	}
 	if (quota_try_charge_all(items, count, &now, trail, NULL) != 0) {
-		thread->refusals++;
+		note_one(&thread->refusals);
 		return;
 	}
 	if (test_random_below(&thread->random, 8) == 0) {
 		quota_return_all(items, count, trail);
 		return;
 	}
-	thread->grants++;
+	note_one(&thread->grants);
 	for (size_t i = 0; i < count; i++) {
 		count_granted(thread, (size_t)(items[i].node - stress.nodes), items[i].n, epoch);
 	}
@@ -251,8 +280,8 @@ static void start(void)
 
 static void run(struct mode mode, uint64_t stream)
 {
-	struct timespec pause = { .tv_sec = RUN_MS / 1000, .tv_nsec = RUN_MS % 1000 * 1000000 };
 	pthread_t threads[N_THREADS], setter;
+	int64_t until = test_now_ns() + RUN_NS;
 
 	stress.mode = mode;
 	start();
@@ -264,7 +293,9 @@ static void run(struct mode mode, uint64_t stream)
 	if (mode.sets) {
 		assert_int_equal(pthread_create(&setter, NULL, set_main, NULL), 0);
 	}
-	(void)nanosleep(&pause, NULL);
+	while (test_goes_on(until, grants_so_far() > N_ENOUGH && refusals_so_far() > N_ENOUGH)) {
+		(void)usleep(1000);
+	}
 	atomic_store_explicit(&stress.stop, true, memory_order_relaxed);
 	for (size_t i = 0; i < N_THREADS; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
@@ -311,7 +342,7 @@ static void check_protections(size_t i)
 
 static void check_at_rest(void)
 {
-	uint64_t grants = 0, refusals = 0;
+	uint64_t grants = grants_so_far(), refusals = refusals_so_far();
 	int64_t counted = 0;
 
 	for (size_t t = 0; t < N_THREADS; t++) {
@@ -320,10 +351,8 @@ static void check_at_rest(void)
 		assert_int_equal(thread->beyond, 0);
 		assert_int_equal(thread->bad_refusals, 0);
 		assert_int_equal(thread->unseen, 0);
-		grants += thread->grants;
-		refusals += thread->refusals;
 	}
-	assert_true(grants > 100 && refusals > 100);
+	assert_true(grants > N_ENOUGH && refusals > N_ENOUGH);
 	for (size_t i = N_NODES; i-- > 0;) {
 		struct quota_reading reading;
 		int64_t held = 0;

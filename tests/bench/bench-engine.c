@@ -393,8 +393,14 @@ static void bench_million(void)
 
 /* ---- adds beside a walk ---- */
 
+/* Two threads are side by side only while both have a processor: where they had not, the case is run again. */
+#define MAX_TRIES 12u
+#define ENOUGH 0.95 /* of the time */
+#define WALK_BOUND 0.95
+
 struct cost {
 	double wall_ns, cpu_ns;
+	double share; /* of the time, of the thread that had a processor for less of it */
 };
 
 enum lock {
@@ -411,6 +417,7 @@ struct side {
 	pthread_mutex_t mutex;
 	_Atomic(bool) stop;
 	_Atomic(uint64_t) walks;
+	double reader_share; /* the reader's, when it has ended */
 };
 
 static void pin(int cpu)
@@ -434,10 +441,13 @@ static void *walk_on(void *ctx)
 	struct side *side = ctx;
 	bool locked = side->lock != NO_LOCK && side->walked == side->stage->engine;
 	struct engine_cursor cursor = { 0 };
+	double start, cpu_start;
 	int64_t sum = 0;
 
 	grace_register();
 	pin(1);
+	start = seconds(CLOCK_MONOTONIC);
+	cpu_start = cpu_ns();
 	while (!atomic_load_explicit(&side->stop, memory_order_relaxed)) {
 		bool done;
 
@@ -453,6 +463,7 @@ static void *walk_on(void *ctx)
 			atomic_fetch_add_explicit(&side->walks, 1, memory_order_relaxed);
 		}
 	}
+	side->reader_share = (cpu_ns() - cpu_start) / 1e9 / (seconds(CLOCK_MONOTONIC) - start);
 	grace_unregister();
 	return NULL;
 }
@@ -477,6 +488,7 @@ static struct cost add_beside(struct side *side, struct engine_worker *worker,
 {
 	uint32_t n_ops = side->lock == NO_LOCK ? 4 * ADDS : ADDS;
 	double start = seconds(CLOCK_MONOTONIC), cpu_start = cpu_ns();
+	double wall, cpu;
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < n_ops; i += FRAME) {
@@ -492,11 +504,12 @@ static struct cost add_beside(struct side *side, struct engine_worker *worker,
 		at = at + 2 * FRAME > side->n_added_to ? 0 : at + FRAME;
 	}
 	side->stage->added += n_ops;
-	return (struct cost){ (seconds(CLOCK_MONOTONIC) - start) * 1e9 / n_ops,
-			      (cpu_ns() - cpu_start) / n_ops };
+	wall = (seconds(CLOCK_MONOTONIC) - start) * 1e9;
+	cpu = cpu_ns() - cpu_start;
+	return (struct cost){ wall / n_ops, cpu / n_ops, cpu / wall };
 }
 
-static struct cost add_with_reader(struct side *side, enum lock lock, bool reader,
+static struct cost try_with_reader(struct side *side, enum lock lock, bool reader,
 				   struct engine_worker *worker, const struct engine_ref *refs)
 {
 	struct cost cost;
@@ -511,14 +524,31 @@ static struct cost add_with_reader(struct side *side, enum lock lock, bool reade
 	atomic_store_explicit(&side->stop, true, memory_order_relaxed);
 	if (reader) {
 		(void)pthread_join(thread, NULL);
+		cost.share = side->reader_share < cost.share ? side->reader_share : cost.share;
 	}
 	return cost;
+}
+
+/* The try in which both had the most of a processor; who waits for a lock has none, so with locks the first. */
+static struct cost add_with_reader(struct side *side, enum lock lock, bool reader,
+				   struct engine_worker *worker, const struct engine_ref *refs)
+{
+	struct cost best = try_with_reader(side, lock, reader, worker, refs);
+
+	for (unsigned i = 1; lock == NO_LOCK && best.share < ENOUGH && i < MAX_TRIES; i++) {
+		struct cost cost = try_with_reader(side, lock, reader, worker, refs);
+
+		best = cost.share > best.share ? cost : best;
+	}
+	return best;
 }
 
 /* One round of one variant, alone and beside the walk. */
 struct pair {
 	double alone[MAX_ROUNDS], other[MAX_ROUNDS], beside[MAX_ROUNDS];
-	double ratio[MAX_ROUNDS], cpu_ratio[MAX_ROUNDS];
+	double throughput[MAX_ROUNDS], cpu_throughput[MAX_ROUNDS]; /* beside : alone */
+	double control[MAX_ROUNDS]; /* beside : other, processor time */
+	double share[MAX_ROUNDS];
 	uint64_t walks;
 };
 
@@ -538,8 +568,10 @@ static void measure_pair(struct side *side, struct engine *apart, enum lock lock
 	pair->alone[round] = alone.wall_ns;
 	pair->other[round] = other.wall_ns;
 	pair->beside[round] = beside.wall_ns;
-	pair->ratio[round] = beside.wall_ns / other.wall_ns;
-	pair->cpu_ratio[round] = beside.cpu_ns / other.cpu_ns;
+	pair->throughput[round] = alone.wall_ns / beside.wall_ns;
+	pair->cpu_throughput[round] = alone.cpu_ns / beside.cpu_ns;
+	pair->control[round] = other.cpu_ns / beside.cpu_ns;
+	pair->share[round] = alone.share < beside.share ? alone.share : beside.share;
 }
 
 /* Adds that come back to few of the counters, as most do, and adds all over them: then each meets lines that the walk has just read. */
@@ -559,17 +591,31 @@ static void print_pairs(struct pair *pairs)
 {
 	(void)printf(
 		"\nns an add (wall time) to some of %u counters: alone; beside a thread that walks another engine's;\n"
-		"beside one that walks these, where there is a lock under it; ratios are of the last two\n",
-		WALKED);
-	(void)printf("%24s %10s %12s %12s %10s %10s %10s\n", "", "alone", "other walk", "this walk",
-		     "ratio", "cpu ratio", "walks");
+		"beside one that walks these, where there is a lock under it. Then throughput beside it: against alone,\n"
+		"by the clock and by processor time; against the other walk, by processor time. Share: of the time, how\n"
+		"much both threads had a processor; below %.2f the clock has measured what else this machine does\n",
+		WALKED, ENOUGH);
+	(void)printf("%24s %8s %10s %10s %9s %9s %10s %7s %7s\n", "", "alone", "other walk",
+		     "this walk", "to alone", "cpu", "to other", "share", "walks");
 	for (size_t i = 0; i < N_WALK_CASES; i++) {
 		struct pair *pair = &pairs[i];
 
-		(void)printf("%24s %10.2f %12.2f %12.2f %10.3f %10.3f %10llu\n", walk_cases[i].name,
-			     median(pair->alone), median(pair->other), median(pair->beside),
-			     median(pair->ratio), median(pair->cpu_ratio),
-			     (unsigned long long)pair->walks);
+		(void)printf("%24s %8.2f %10.2f %10.2f %9.3f %9.3f %10.3f %7.2f %7llu\n",
+			     walk_cases[i].name, median(pair->alone), median(pair->other),
+			     median(pair->beside), median(pair->throughput),
+			     median(pair->cpu_throughput), median(pair->control),
+			     median(pair->share), (unsigned long long)pair->walks);
+	}
+	for (size_t i = 0; i < N_WALK_CASES; i++) {
+		bool side_by_side = median(pairs[i].share) >= ENOUGH;
+		double ratio = median(side_by_side ? pairs[i].throughput : pairs[i].cpu_throughput);
+
+		if (walk_cases[i].lock == NO_LOCK) {
+			(void)printf(
+				"%s: throughput beside a walk : alone, by %s %.3f, bound %.2f, %s\n",
+				walk_cases[i].name, side_by_side ? "the clock" : "processor time",
+				ratio, WALK_BOUND, ratio >= WALK_BOUND ? "met" : "MISSED");
+		}
 	}
 }
 

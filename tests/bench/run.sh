@@ -12,11 +12,23 @@ die() {
 
 names() { find "$programs" -maxdepth 1 -type f -perm -u+x -name 'bench-*' -printf '%f\n' 2>/dev/null | sed 's/^bench-//' | sort; }
 
+# Benchmarks of one subject whose names have no beginning in common.
+declare -A groups=(
+	[charge]='quota ration-try wire-charge' # limits, charges, leases
+)
+
+ungrouped() {
+	local name
+	for name in "$@"; do
+		name=${name#bench-}
+		printf '%s\n' "${groups[$name]:-$name}"
+	done
+}
+
 # The benchmark of this name, and those whose names begin with it and a dash: wire is wire-ingest, wire-latency and so on.
 chosen() {
 	local name found
-	for name in "$@"; do
-		name=${name#bench-}
+	for name in $(ungrouped "$@"); do
 		found=$(names | grep -E "^${name//[^a-z0-9-]/.}(-|$)") || die "there is no benchmark \"$name\"; there are: $(names | xargs)"
 		printf '%s\n' "$found"
 	done | awk '!seen[$0]++'

@@ -1,5 +1,5 @@
 /*
- * Hello, Intern, Add: who the client is, what it calls its counters, and what it reports.
+ * Hello, End, Intern, Add: who the client is, what it calls its counters, and what it reports.
  */
 #include "daemon/serve.h"
 
@@ -169,6 +169,27 @@ static bool check_session(struct connection *connection, uint64_t id)
 	serve_error(connection, id, CODE_FAILED_PRECONDITION,
 		    "this connection has no session; say Hello with one");
 	return false;
+}
+
+/* ---- End ---- */
+
+void serve_end(struct connection *connection, const struct request *request)
+{
+	const struct reply reply = { .id = request->id, .type = REPLY_ENDED };
+	struct session *session = connection->session;
+
+	if (!check_session(connection, request->id)) {
+		return;
+	}
+	if (connection->n_waits > 0) {
+		serve_error(connection, request->id, CODE_FAILED_PRECONDITION,
+			    "%u charges of this session wait for room; their answers come first",
+			    connection->n_waits);
+		return;
+	}
+	connection->session = NULL;
+	worker_end_session(connection->worker, session);
+	connection_reply(connection, &reply);
 }
 
 /* ---- Intern ---- */

@@ -229,6 +229,9 @@ int serve(struct connection *connection, const struct request *request, unsigned
 	case REQUEST_RELOAD:
 		serve_reload(connection, request);
 		break;
+	case REQUEST_END:
+		serve_end(connection, request);
+		break;
 	case REQUEST_CHARGE:
 		serve_charge(connection, request);
 		break;

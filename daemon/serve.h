@@ -44,6 +44,7 @@ void serve_reload_drop(struct connection *connection);
 
 int serve_hello(struct connection *connection, const struct request *request, unsigned *ret_worker);
 void serve_unwelcome(struct connection *connection, uint64_t id, enum code code, const char *text);
+void serve_end(struct connection *connection, const struct request *request);
 void serve_intern(struct connection *connection, const struct request *request);
 void serve_add(struct connection *connection, const struct request *request);
 void serve_get(struct connection *connection, const struct request *request);

@@ -364,7 +364,7 @@ void worker_close(struct worker *worker)
 
 /* ---- sessions ---- */
 
-static void end_session(struct worker *worker, struct session *session)
+void worker_end_session(struct worker *worker, struct session *session)
 {
 	if (session->worker != NULL) {
 		(void)event_del(&session->expiry);
@@ -384,7 +384,7 @@ static void on_expiry(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	session->worker->time_left = 0;
-	end_session(session->worker, session);
+	worker_end_session(session->worker, session);
 }
 
 void worker_release_session(struct worker *worker, struct session *session)
@@ -394,7 +394,7 @@ void worker_release_session(struct worker *worker, struct session *session)
 	session->connection = NULL;
 	if (session->lifetime_ns == 0 || worker->stopping ||
 	    event_add(&session->expiry, &wait) != 0) {
-		end_session(worker, session);
+		worker_end_session(worker, session);
 	}
 }
 

@@ -124,6 +124,8 @@ static inline const struct quota_time *worker_time(struct worker *worker)
 void worker_forget(struct worker *worker);
 /* The session has no connection any more: it ends after its lifetime, or now. */
 void worker_release_session(struct worker *worker, struct session *session);
+/* It ends now, and with it all that it holds. Frees. No connection has it any more. */
+void worker_end_session(struct worker *worker, struct session *session);
 /* It has one again. */
 void worker_resume_session(struct worker *worker, struct session *session,
 			   struct connection *connection);

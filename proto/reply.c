@@ -240,6 +240,8 @@ static int decode_body(struct arena *arena, const Ration__V1__Reply *message, st
 	case RATION__V1__REPLY__BODY_RELOADED:
 		r = decode_reloaded(arena, message->reloaded, &reply->reloaded);
 		return r < 0 ? r : REPLY_RELOADED;
+	case RATION__V1__REPLY__BODY_ENDED:
+		return REPLY_ENDED;
 	case RATION__V1__REPLY__BODY__NOT_SET:
 	default:
 		return quota_reply_decode(arena, message, reply);
@@ -281,6 +283,7 @@ struct reply_room {
 		Ration__V1__Pong pong;
 		Ration__V1__Goodbye goodbye;
 		Ration__V1__Reloaded reloaded;
+		Ration__V1__Ended ended;
 	};
 	Ration__V1__Limits limits;
 	Ration__V1__View view;
@@ -519,6 +522,11 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 		message->body_case = RATION__V1__REPLY__BODY_RELOADED;
 		message->reloaded = &room->reloaded;
 		return encode_reloaded(arena, &reply->reloaded, &room->reloaded);
+	case REPLY_ENDED:
+		message->body_case = RATION__V1__REPLY__BODY_ENDED;
+		message->ended = &room->ended;
+		ration__v1__ended__init(&room->ended);
+		return 0;
 	case REPLY_CHARGED:
 	case REPLY_UNCHARGED:
 	case REPLY_LEASED:

@@ -116,6 +116,8 @@ static int decode_body(struct arena *arena, const Ration__V1__Request *message,
 		return REQUEST_PING;
 	case RATION__V1__REQUEST__BODY_RELOAD:
 		return REQUEST_RELOAD;
+	case RATION__V1__REQUEST__BODY_END:
+		return REQUEST_END;
 	case RATION__V1__REQUEST__BODY__NOT_SET:
 	default:
 		return quota_request_decode(arena, message, request);
@@ -188,6 +190,7 @@ union request_body {
 	Ration__V1__MetricQuery metric_get;
 	Ration__V1__Ping ping;
 	Ration__V1__Reload reload;
+	Ration__V1__End end;
 };
 
 static void encode_hello(const struct hello *hello, Ration__V1__Hello *ret_hello)
@@ -301,6 +304,11 @@ static int encode_body(struct arena *arena, const struct request *request,
 		message->body_case = RATION__V1__REQUEST__BODY_RELOAD;
 		message->reload = &body->reload;
 		ration__v1__reload__init(&body->reload);
+		return 0;
+	case REQUEST_END:
+		message->body_case = RATION__V1__REQUEST__BODY_END;
+		message->end = &body->end;
+		ration__v1__end__init(&body->end);
 		return 0;
 	case REQUEST_CHARGE:
 	case REQUEST_UNCHARGE:

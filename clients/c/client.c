@@ -342,7 +342,21 @@ static void finish_operations(struct ration *client, int64_t deadline)
 	(void)pthread_mutex_unlock(&client->lock);
 }
 
-/* What the session holds goes back now, not when its lifetime is over: say Hello once more, with none. */
+/* An answer to End is not waited for any longer than this: nothing depends on it. */
+#define END_MS 1000
+
+static bool end_politely(struct ration *client, int64_t deadline)
+{
+	int64_t soon = clock_deadline(END_MS);
+
+	return is_flushed(client, client->outbox.tickets_given) && client->operations.n == 0 &&
+	       link_end_session(&client->link, deadline < soon ? deadline : soon) == 0;
+}
+
+/*
+ * The session is over now, not when its lifetime is: the daemon need not remember it, and what it holds goes back. Where End is not
+ * enough, because something is left that nobody will wait for or the daemon does not know it: say Hello once more, with no lifetime.
+ */
 static void end_session(struct ration *client, int64_t deadline)
 {
 	const struct hello hello = {
@@ -354,7 +368,10 @@ static void end_session(struct ration *client, int64_t deadline)
 		.next_operation = client->operations.next_number,
 	};
 
-	if (client->holds && client->link.lifetime_ms > 0 && link_is_up(&client->link)) {
+	if (client->link.lifetime_ms == 0 || !link_is_up(&client->link)) {
+		return;
+	}
+	if (!end_politely(client, deadline) && client->holds) {
 		stream_close(&client->link.stream);
 		(void)call_hello(client->call, &hello, deadline);
 	}

@@ -454,3 +454,69 @@ int64_t link_deadline(const struct link *link)
 		return link->expires_at;
 	}
 }
+
+/* ---- the end ---- */
+
+/* 0: there is something to read, or room to write. */
+static int wait_for_stream(struct link *link, int64_t deadline)
+{
+	struct pollfd one = { .fd = link->stream.fd, .events = POLLIN };
+	int r;
+
+	if (stream_pending(&link->stream) > 0) {
+		one.events = POLLIN | POLLOUT;
+	}
+	r = poll(&one, 1, clock_poll_timeout(deadline));
+	if (r < 0) {
+		return errno == EINTR ? 0 : -errno;
+	}
+	return r == 0 ? -ETIMEDOUT : 0;
+}
+
+/* -EAGAIN: it has not come yet. */
+static int find_ended(struct link *link, uint64_t id)
+{
+	const uint8_t *message;
+	size_t len;
+	int r;
+
+	while ((r = stream_next(&link->stream, &message, &len)) == 0) {
+		struct reply reply;
+
+		arena_reset(&link->arena);
+		r = reply_decode(&link->arena, message, len, &reply);
+		if (r < 0) {
+			return r;
+		}
+		if (reply.id == id) {
+			return reply.type == REPLY_ENDED ? 0 : -EOPNOTSUPP;
+		}
+	}
+	return r;
+}
+
+int link_end_session(struct link *link, int64_t deadline)
+{
+	struct request end = { .type = REQUEST_END };
+	uint64_t id = 0;
+	int r;
+
+	if (link->state != LINK_UP) {
+		return -ENOTCONN;
+	}
+	r = put_request(link, &end, &id);
+	while (r == 0) {
+		r = stream_flush(&link->stream);
+		if (r == 0) {
+			r = wait_for_stream(link, deadline);
+		}
+		if (r == 0) {
+			r = stream_fill(&link->stream, /* wait= */ false);
+		}
+		if (r == 0 && (r = find_ended(link, id)) == 0) {
+			return 0;
+		}
+		r = r == -EAGAIN ? 0 : r;
+	}
+	return r;
+}

@@ -102,6 +102,12 @@ void link_hurry(struct link *link, int64_t now);
 
 bool link_is_up(const struct link *link);
 
+/*
+ * Tell the daemon that the session is over, and wait until the deadline for it to say so. All was answered, and no thread uses the link any
+ * more. 0; -EOPNOTSUPP: the daemon does not; -ENOTCONN, -ETIMEDOUT or another negative errno.
+ */
+int link_end_session(struct link *link, int64_t deadline);
+
 /* ---- for answer.c ---- */
 
 /* End the connection for this reason. */

@@ -3,6 +3,7 @@
  */
 #include "tests/support/daemon.h"
 #include "tests/support/test.h"
+#include "tests/support/wire-quota.h"
 #include "tests/support/wire.h"
 
 #include <stdio.h>
@@ -208,6 +209,58 @@ static void test_item_errors(void **state)
 	(void)wire_free(wire);
 }
 
+static void test_end(void **state)
+{
+	struct test_daemon *daemon = *state;
+	struct wire *wire = wire_open(daemon->socket), *watch = wire_open(daemon->socket);
+	const struct request end = { .type = REQUEST_END };
+	struct charge_item item = { .path = text_of("held/end"), .amount = 1000 };
+	struct request charge = wire_charge_request(1, &item, 1), request;
+	const uint32_t handle = 0;
+	const int64_t delta = 1;
+	int64_t held;
+	bool resumed;
+
+	(void)wire_hello(watch, 0, 0, 0, NULL);
+	await_sessions(watch, 0);
+	(void)wire_hello(wire, 9, 60000, 1, NULL);
+	wire_intern(wire, 0, "end/a");
+	assert_false(wire_add(wire, 1, 0, 7));
+	held = wire_total(watch, "held", CONSISTENCY_EXACT);
+	assert_true(wire_call(wire, &charge).charged.granted);
+	assert_int_equal(wire_lease(wire, 2, 1, "held/end", 50, 60000), 50);
+	assert_int_equal(wire_total(watch, "held", CONSISTENCY_EXACT), held + 1000);
+	assert_int_equal(wire_call(wire, &end).type, REPLY_ENDED);
+	assert_int_equal(wire_status(watch, "sessions"), 0);
+	assert_int_equal(wire_status(watch, "held_paths"), 0);
+	assert_int_equal(wire_status(watch, "leases"), 0);
+	assert_int_equal(wire_status(watch, "handles"), 0);
+	assert_int_equal(wire_total(watch, "held", CONSISTENCY_EXACT), held);
+	/* What was counted stays so, and the connection goes on with no session. */
+	assert_int_equal(wire_total(wire, "end", CONSISTENCY_EXACT), 7);
+	request = wire_add_request(2, &handle, &delta, 1);
+	(void)wire_send(wire, &request);
+	wire_expect_error(wire, CODE_FAILED_PRECONDITION, "no session");
+	(void)wire_send(wire, &end);
+	wire_expect_error(wire, CODE_FAILED_PRECONDITION, "no session");
+	(void)wire_send(watch, &end);
+	wire_expect_error(watch, CODE_FAILED_PRECONDITION, "no session");
+	(void)wire_free(wire);
+	wire = wire_open(daemon->socket);
+	assert_int_equal(wire_hello(wire, 9, 0, 1, &resumed), 0);
+	assert_false(resumed);
+	/* Whoever waits for room is answered first. */
+	wire_quota_max(wire, "held/end", 1000);
+	assert_true(wire_call(wire, &charge).charged.granted);
+	(void)wire_send_charge(wire, 2, "held/end", 1, 60000);
+	(void)wire_send(wire, &end);
+	wire_expect_error(wire, CODE_FAILED_PRECONDITION, "wait for room");
+	(void)wire_free(wire);
+	await_sessions(watch, 0);
+	wire_quota_max(watch, "held/end", -1);
+	(void)wire_free(watch);
+}
+
 /* The request as a whole is refused, and its number is not used up. */
 static void test_whole_refusals(void **state)
 {
@@ -359,7 +412,7 @@ int main(void)
 		cmocka_unit_test(test_lifetime),    cmocka_unit_test(test_take_over),
 		cmocka_unit_test(test_item_errors), cmocka_unit_test(test_whole_refusals),
 		cmocka_unit_test(test_no_session),  cmocka_unit_test(test_handles_of_all_sessions),
-		cmocka_unit_test(test_session_cap),
+		cmocka_unit_test(test_session_cap), cmocka_unit_test(test_end),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -244,6 +244,34 @@ static void test_visitor_may_ask(void **state)
 	world_close(client);
 }
 
+static void find_sessions(void *ctx, const struct ration_status_item *item)
+{
+	if (strcmp(item->name, "sessions") == 0) {
+		*(int64_t *)ctx = item->number;
+	}
+}
+
+/* Programs that come, count and go: the daemon does not keep a session for each. */
+static void test_short_lives_leave_nothing(void **state)
+{
+	struct test_daemon *daemon = *state;
+	struct ration *client;
+	int64_t sessions = -1;
+
+	for (int i = 0; i < 200; i++) {
+		client = world_open(daemon->url, 1000);
+		ration_inc(ration_counter(client, "lives/short"));
+		world_close(client);
+	}
+	assert_int_equal(world_total(daemon->url, "lives/short"), 200);
+	client = ration_open(daemon->url, NULL);
+	assert_non_null(client);
+	assert_int_equal(ration_status(client, 30000, find_sessions, &sessions), 0);
+	/* This client's own, if it is there already, and the one before it, which was not connected long enough to say so. */
+	assert_in_range(sessions, 0, 2);
+	assert_int_equal(ration_close(client, 0, NULL), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -252,6 +280,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_signal_handler, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_visitor_may_ask, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_short_lives_leave_nothing, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,7 @@ void assert_requests_equal(const struct request *a, const struct request *b)
 	case REQUEST_NONE:
 	case REQUEST_FLUSH:
 	case REQUEST_RELOAD:
+	case REQUEST_END:
 	case REQUEST_STATUS:
 	case REQUEST_PING:
 		break;
@@ -351,6 +352,7 @@ void assert_replies_equal(const struct reply *a, const struct reply *b)
 	case REPLY_NONE:
 	case REPLY_FLUSHED:
 	case REPLY_PONG:
+	case REPLY_ENDED:
 		break;
 	case REPLY_CHARGED:
 		assert_int_equal(a->charged.number, b->charged.number);

@@ -59,7 +59,7 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 	void *dir = fixture->dir;
 
-	assert_int_equal(ration_close(fixture->client, 1000, NULL), 0);
+	assert_int_equal(ration_close(fixture->client, 0, NULL), 0);
 	fake_hang_up(&fixture->sender);
 	fake_close(&fixture->fake);
 	free(fixture);

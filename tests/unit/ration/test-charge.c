@@ -590,9 +590,35 @@ static void *close_it(void *client)
 static void test_closing_ends_the_session(void **state)
 {
 	struct fixture *fixture = *state;
+	struct reply ended = { .type = REPLY_ENDED };
+	struct asker one = ASKER();
+	struct fake_peer peer;
+	struct request request;
+	pthread_t closer;
+
+	begin(fixture, &peer);
+	start(&one);
+	charged(&peer, take_charge(&peer, 1, "jobs/a", 3), 1, true);
+	expect(&one, 0);
+	assert_int_equal(pthread_create(&closer, NULL, close_it, fixture->client), 0);
+	fixture->client = NULL;
+	fake_take(&peer, REQUEST_END, &request);
+	ended.id = request.id;
+	fake_send(&peer, &ended);
+	(void)pthread_join(closer, NULL);
+	fake_expect_end(&peer);
+	assert_false(fake_is_called(&fixture->fake, 50));
+	fake_hang_up(&peer);
+}
+
+/* A daemon from before there was an End is told by another Hello, which ends it with its connection. */
+static void test_closing_where_end_is_unknown(void **state)
+{
+	struct fixture *fixture = *state;
 	struct asker one = ASKER();
 	struct fake_peer peer, last;
 	struct hello first, hello;
+	struct request request;
 	uint8_t session[16];
 	pthread_t closer;
 
@@ -605,6 +631,8 @@ static void test_closing_ends_the_session(void **state)
 	expect(&one, 0);
 	assert_int_equal(pthread_create(&closer, NULL, close_it, fixture->client), 0);
 	fixture->client = NULL;
+	fake_take(&peer, REQUEST_END, &request);
+	fake_error(&peer, request.id, CODE_UNIMPLEMENTED, "this daemon does not know this request");
 	fake_accept(&fixture->fake, &last);
 	fake_welcome(&last, true, 0, &FAKE_LIMITS, &hello);
 	assert_int_equal(hello.session.len, 16);
@@ -887,6 +915,7 @@ int main(void)
 		TEST(test_an_uncharge_is_done_late),
 		TEST(test_no_daemon_is_said_at_once),
 		TEST(test_closing_ends_the_session),
+		TEST(test_closing_where_end_is_unknown),
 		TEST(test_closing_with_charges_under_way),
 		TEST(test_rules),
 		TEST(test_explained),

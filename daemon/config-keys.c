@@ -33,7 +33,13 @@ const struct config_key config_keys[] = {
 		.min = 0,
 		.max = 0777,
 		.fixed = true,
-		.help = "Permissions of unix sockets: who may write to one may count, and set quotas.",
+		.help = "Permissions of unix sockets: who may write to one may count, charge and read.",
+	},
+	{
+		DAEMON("admin_group", CONFIG_GROUP, settings.admin_group),
+		.zero = "none",
+		.help = "The group whose members may declare metrics, set and remove quotas, and have the configuration reloaded, over a unix "
+			"socket. Root and the user that the daemon runs as may in any case, and nobody over TCP.",
 	},
 	{
 		DAEMON("workers", CONFIG_COUNT, workers),

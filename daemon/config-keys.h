@@ -23,6 +23,7 @@ enum config_type {
 	CONFIG_LISTEN,	 /* an address; may be given more than once */
 	CONFIG_LIMIT,	 /* as CONFIG_BYTES; or none, which is QUOTA_NONE */
 	CONFIG_CALENDAR, /* none, day, week, month */
+	CONFIG_GROUP,	 /* a group by name or number; kept as its number and 1 */
 	CONFIG_RATE,	 /* 100/1s: two numbers in a row, the second in nanoseconds */
 };
 

@@ -5,6 +5,7 @@
 #include "lib/engine/engine.h"
 #include "lib/quota/limits.h"
 
+#include <grp.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,6 +146,23 @@ static bool parse_rate(const char *text, int64_t *ret_values)
 	return true;
 }
 
+static bool parse_group(const char *text, int64_t *ret_value)
+{
+	struct group group, *found = NULL;
+	char buffer[16384];
+	int64_t number;
+
+	if (number_parse_signed(text, strlen(text), 0, UINT32_MAX - 1, &number) == NUMBER_OK) {
+		*ret_value = number + 1;
+		return true;
+	}
+	if (getgrnam_r(text, &group, buffer, sizeof(buffer), &found) != 0 || found == NULL) {
+		return false;
+	}
+	*ret_value = (int64_t)found->gr_gid + 1;
+	return true;
+}
+
 static bool parse_typed(const struct config_key *key, const char *text, int64_t *ret_value)
 {
 	switch (key->type) {
@@ -163,6 +181,8 @@ static bool parse_typed(const struct config_key *key, const char *text, int64_t 
 		return parse_limit(text, ret_value);
 	case CONFIG_CALENDAR:
 		return parse_calendar(text, ret_value);
+	case CONFIG_GROUP:
+		return parse_group(text, ret_value);
 	case CONFIG_RATE:
 		return parse_rate(text, ret_value);
 	case CONFIG_LISTEN:
@@ -190,6 +210,8 @@ static const char *type_text(enum config_type type)
 		return "a number (such as 250, 100k or 64Mi) or none";
 	case CONFIG_CALENDAR:
 		return "day, week, month or none";
+	case CONFIG_GROUP:
+		return "the name or number of a group that exists";
 	case CONFIG_RATE:
 		return "a rate (a number of at least 1, a slash and a duration of up to 31d, such as 100/1s)";
 	case CONFIG_LISTEN:
@@ -265,6 +287,9 @@ const char *config_value_format(const struct config_key *key, int64_t value, cha
 		break;
 	case CONFIG_CALENDAR:
 		return calendar_words[value];
+	case CONFIG_GROUP:
+		(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%" PRIi64, value - 1);
+		break;
 	case CONFIG_LISTEN:
 	case CONFIG_RATE:
 		text[0] = '\0';

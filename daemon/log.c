@@ -18,6 +18,7 @@ static const char *const kind_names[LOG_KIND_MAX] = {
 	[LOG_KIND_TIMEOUT] = "timeout",
 	[LOG_KIND_REFUSED] = "refused",
 	[LOG_KIND_CONTROL] = "control",
+	[LOG_KIND_DENIED] = "denied",
 	[LOG_KIND_ACCEPT] = "accept",
 };
 

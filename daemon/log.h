@@ -23,7 +23,8 @@ enum log_kind {
 	LOG_KIND_PROTOCOL, /* broken frames and messages, requests out of order */
 	LOG_KIND_TIMEOUT,  /* hello, half-open frames, readers that do not read */
 	LOG_KIND_REFUSED,  /* connections and sessions over a limit */
-	LOG_KIND_CONTROL,  /* what a client may order: metrics */
+	LOG_KIND_CONTROL,  /* what a client may order: metrics, limits, reloads */
+	LOG_KIND_DENIED,   /* who may not */
 	LOG_KIND_ACCEPT,   /* accepting failed */
 	LOG_KIND_MAX,
 };

@@ -159,6 +159,8 @@ static const char *type_name(enum config_type type)
 		return "COUNT";
 	case CONFIG_CALENDAR:
 		return "UNIT";
+	case CONFIG_GROUP:
+		return "GROUP";
 	case CONFIG_RATE:
 		return "COUNT/DURATION";
 	case CONFIG_LISTEN:

@@ -1,6 +1,9 @@
 #include "daemon/serve.h"
 
+#include "daemon/clock.h"
 #include "daemon/connection.h"
+#include "daemon/daemon.h"
+#include "daemon/peer.h"
 #include "daemon/worker.h"
 #include "lib/engine/engine.h"
 #include "lib/names/path.h"
@@ -20,6 +23,9 @@ void serve_count_error(struct connection *connection, enum code code)
 		break;
 	case CODE_NOT_FOUND:
 		stats_add(&stats->errors_not_found, 1);
+		break;
+	case CODE_PERMISSION_DENIED:
+		stats_add(&stats->errors_permission_denied, 1);
 		break;
 	case CODE_RESOURCE_EXHAUSTED:
 		stats_add(&stats->errors_resource_exhausted, 1);
@@ -187,6 +193,41 @@ static void serve_ping(struct connection *connection, const struct request *requ
 	connection_reply(connection, &reply);
 }
 
+/* What the peer must be an admin for; NULL: who could open the socket may do it. */
+static const char *order_of(const struct request *request)
+{
+	switch (request->type) {
+	case REQUEST_METRIC_SET:
+		return "declare metrics";
+	case REQUEST_QUOTA_SET:
+		return "set limits";
+	case REQUEST_QUOTA_REMOVE:
+		return "remove limits";
+	case REQUEST_RELOAD:
+		return "have the configuration reloaded";
+	default:
+		return NULL;
+	}
+}
+
+/* Asked anew for each: a reload may have named another group. */
+static bool is_allowed(struct connection *connection, const struct request *request)
+{
+	struct worker *worker = connection->worker;
+	const char *order = order_of(request);
+
+	if (order == NULL || peer_is_admin(connection->fd, worker->settings.admin_group)) {
+		return true;
+	}
+	log_peer(&worker->daemon->log, LOG_KIND_DENIED, clock_monotonic_ns(), LOG_WARNING,
+		 connection->peer, "denied: it may not %s", order);
+	serve_error(
+		connection, request->id, CODE_PERMISSION_DENIED,
+		"only root, the daemon's own user and the members of its admin_group may %s, over a unix socket",
+		order);
+	return false;
+}
+
 int serve(struct connection *connection, const struct request *request, unsigned *ret_worker)
 {
 	if (request->type == REQUEST_HELLO) {
@@ -196,6 +237,9 @@ int serve(struct connection *connection, const struct request *request, unsigned
 		stats_add(&connection->worker->stats.faults_protocol, 1);
 		serve_unwelcome(connection, request->id, CODE_FAILED_PRECONDITION,
 				"the first request on a connection must be Hello");
+		return SERVE_OK;
+	}
+	if (!is_allowed(connection, request)) {
 		return SERVE_OK;
 	}
 	switch (request->type) {

@@ -31,6 +31,7 @@
 	X(errors_not_found, "Requests answered with NOT_FOUND.")                                          \
 	X(errors_resource_exhausted, "Requests answered with RESOURCE_EXHAUSTED.")                        \
 	X(errors_failed_precondition, "Requests answered with FAILED_PRECONDITION.")                      \
+	X(errors_permission_denied, "Requests answered with PERMISSION_DENIED.")                          \
 	X(errors_other, "Requests answered with any other error.")                                        \
 	X(faults_protocol, "Connections closed for a broken frame, or for requests before Hello.")        \
 	X(faults_timeout,                                                                                 \

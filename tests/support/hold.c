@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static bool has_name(pid_t pid, const char *thread, const char *name)
 {
@@ -52,6 +53,11 @@ pid_t hold_thread(pid_t pid, const char *name)
 	pid_t thread = find_thread(pid, name);
 	int status;
 
+	/* A thread that was just begun names itself when it comes to run. */
+	for (unsigned i = 0; i < 100 && thread == -ESRCH; i++) {
+		(void)usleep(20000);
+		thread = find_thread(pid, name);
+	}
 	if (thread < 0) {
 		return thread;
 	}

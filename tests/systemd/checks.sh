@@ -66,7 +66,3 @@ drop_in() {
 	printf '%s\n' "${@:3}" >"/etc/systemd/system/$1.d/$2.conf"
 	systemctl daemon-reload
 }
-
-member() { # member USER GROUP...: a user of no other groups
-	useradd --no-create-home --groups "$(IFS=, && echo "${*:2}")" "$1"
-}

@@ -82,6 +82,21 @@ static bool check_want(struct connection *connection, uint64_t id, uint64_t numb
 	return false;
 }
 
+/*
+ * Less was granted than was asked for, though nothing refused: as much once more would not fit, for what is left by then is less. So a dry
+ * run says which limits made it so.
+ */
+static void note_why(struct worker *worker, const struct engine_charge_item *item,
+		     struct serve_bindings *bindings)
+{
+	const struct engine_charge charge = {
+		.items = item, .n = 1, .time = *worker_time(worker), .dry_run = true
+	};
+
+	*bindings = (struct serve_bindings){ .arena = &worker->out };
+	(void)engine_charge(worker->engine, &charge, serve_bindings_note, bindings, NULL);
+}
+
 /* ---- Lease ---- */
 
 static uint32_t clamp_ttl(uint32_t ttl_ms)
@@ -132,6 +147,13 @@ static void take_lease(struct connection *connection, const struct request *requ
 	lease_make(&connection->session->leases, &worker->lease_clock, &daemon->leases, lease,
 		   granted, expiry_of(worker, terms->ttl_ms));
 	set_timer(worker);
+	if (granted < take->want) {
+		const struct engine_charge_item item = { .path = take->path.at,
+							 .len = take->path.len,
+							 .n = take->want };
+
+		note_why(worker, &item, &bindings);
+	}
 	answer(connection, request->id, take->number, terms, granted, &bindings);
 }
 
@@ -237,6 +259,23 @@ static bool spend(struct connection *connection, uint64_t id, uint64_t number, s
 	return r == 0;
 }
 
+static int64_t fill_up(struct worker *worker, const struct lease *lease, int64_t n,
+		       struct serve_bindings *bindings)
+{
+	const struct engine_charge_item item = { .path = lease->path, .len = lease->len, .n = n };
+	int64_t granted = 0;
+
+	if (engine_lease(worker->engine, lease->path, lease->len, n, *worker_time(worker),
+			 serve_bindings_note, bindings, &granted) != 0) {
+		/* Whatever the reason, the report stands and the lease goes on with what it has. */
+		return 0;
+	}
+	if (granted < n) {
+		note_why(worker, &item, bindings);
+	}
+	return granted;
+}
+
 void serve_lease_renew(struct connection *connection, const struct request *request)
 {
 	const struct lease_renew *renew = &request->lease_renew;
@@ -256,11 +295,8 @@ void serve_lease_renew(struct connection *connection, const struct request *requ
 		return;
 	}
 	units = lease->units - renew->spent;
-	if (renew->want > units &&
-	    engine_lease(worker->engine, lease->path, lease->len, renew->want - units,
-			 *worker_time(worker), serve_bindings_note, &bindings, &granted) != 0) {
-		/* Whatever the reason, the report stands and the lease goes on with what it has. */
-		granted = 0;
+	if (renew->want > units) {
+		granted = fill_up(worker, lease, renew->want - units, &bindings);
 	}
 	terms.ttl_ms = lease->ttl_ms;
 	lease_renew(&worker->lease_clock, &daemon->leases, lease, units + granted,

@@ -248,6 +248,54 @@ static void test_reconnects(void **state)
 	test_daemon_stop(daemon);
 }
 
+/* What a session held on many paths comes back all of it, though not at one go; and nothing is left over where the daemon ends first. */
+static void test_many_paths(void **state)
+{
+	enum {
+		PATHS = 9000
+	};
+	struct test_daemon *daemon = test_daemon_start(
+		"workers = 2\n[metric held]\nkind = gauge\n[quota held]\nmax = 9000\n");
+	struct wire *watch = wire_open(daemon->socket), *wire = NULL;
+	struct charge_item *items = calloc(PATHS, sizeof(*items));
+	char(*names)[24] = calloc(PATHS, sizeof(*names));
+	struct request request = wire_charge_request(1, items, PATHS);
+	struct reply reply;
+
+	(void)state;
+	assert_true(items != NULL && names != NULL);
+	(void)wire_greet(watch, 1, 0, 1);
+	for (unsigned i = 0; i < PATHS; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "held/%u/%u", i % 30, i);
+		items[i] = (struct charge_item){ .path = text_of(names[i]), .amount = 1 };
+	}
+	for (unsigned round = 0; round < 3; round++) {
+		/* The same session, which may come while what it held before is on its way. */
+		wire = wire_open(daemon->socket);
+		(void)wire_greet(wire, 2, 0, 1);
+		request.charge.wait_ms = PATIENCE_MS;
+		reply = wire_call(wire, &request);
+		assert_int_equal(reply.type, REPLY_CHARGED);
+		assert_true(reply.charged.granted);
+		assert_int_equal(wire_usage(watch, "held"), PATHS);
+		(void)wire_free(wire);
+	}
+	/* Who waits for all of it gets it when the last is back. */
+	(void)wire_send_charge(watch, 1, "held/all", PATHS, PATIENCE_MS);
+	assert_true(wire_receive(watch, &reply));
+	assert_true(reply.charged.granted);
+	assert_false(wire_uncharge(watch, 2, "held/all", PATHS));
+	wire = wire_open(daemon->socket);
+	(void)wire_greet(wire, 3, 0, 1);
+	reply = wire_call(wire, &request);
+	assert_true(reply.charged.granted);
+	(void)wire_free(wire);
+	(void)wire_free(watch);
+	test_daemon_stop(daemon);
+	free(items);
+	free(names);
+}
+
 /* Stopped for a while and continued: time has passed for rates and waits, and nothing else has happened. */
 static void test_paused(void **state)
 {
@@ -291,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_ten_thousand_holders),
 		cmocka_unit_test(test_all_who_wait_are_served),
 		cmocka_unit_test(test_reconnects),
+		cmocka_unit_test(test_many_paths),
 		cmocka_unit_test(test_paused),
 	};
 

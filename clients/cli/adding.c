@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void adding_init(struct adding *adding, struct cli *cli, bool single)
 {
@@ -13,6 +15,7 @@ void adding_init(struct adding *adding, struct cli *cli, bool single)
 		.single = single,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.losses = json_array(),
+		.gauges = json_object(),
 	};
 }
 
@@ -28,6 +31,7 @@ void adding_deinit(struct adding *adding)
 		adding->cli->client = NULL;
 	}
 	json_decref(adding->losses);
+	json_decref(adding->gauges);
 	(void)pthread_mutex_destroy(&adding->lock);
 }
 
@@ -119,4 +123,69 @@ struct ration_counter *adding_counter(struct adding *adding, const char *path)
 		counter = ration_counter(adding->client, path);
 	}
 	return counter;
+}
+
+/* ---- what may go down ---- */
+
+/* False: reported. */
+static bool ask_kind(struct adding *adding, const char *name, bool *ret_gauge)
+{
+	struct ration_metric metric = RATION_METRIC_INIT;
+	json_t *known = json_object_get(adding->gauges, name);
+	int r = 0;
+
+	if (known != NULL) {
+		*ret_gauge = json_is_true(known);
+		return true;
+	}
+	r = ration_metric_get(adding->client, name, adding->cli->timeout_ms, &metric);
+	if (r != 0 && r != RATION_NOT_FOUND) {
+		(void)pthread_mutex_lock(&adding->lock);
+		cli_answer(adding->cli, r, name);
+		(void)pthread_mutex_unlock(&adding->lock);
+		return false;
+	}
+	*ret_gauge = r == 0 && metric.kind == RATION_GAUGE;
+	(void)json_object_set_new_nocheck(adding->gauges, name, json_boolean(*ret_gauge));
+	return true;
+}
+
+static char *only_grows(const char *path, const char *name, int64_t n)
+{
+	char *safe_path = text_safe_string(path), *safe_name = text_safe_string(name), *why = NULL;
+
+	if (safe_path == NULL || safe_name == NULL ||
+	    asprintf(&why,
+		     "%" PRId64
+		     " at %s: %s is a counter, which only grows; declare it a gauge before it is counted "
+		     "(rationctl metric set %s --kind gauge), or add N of 0 and above",
+		     n, safe_path, safe_name, safe_name) < 0) {
+		why = NULL;
+	}
+	free(safe_path);
+	free(safe_name);
+	return why;
+}
+
+bool adding_allowed(struct adding *adding, const char *path, int64_t n, char **ret_why)
+{
+	bool gauge = true, known = true;
+	char *name = NULL, *why = NULL;
+
+	if (n < 0) {
+		name = strndup(path, strcspn(path, "/"));
+		known = name != NULL && ask_kind(adding, name, &gauge);
+		if (known && !gauge) {
+			why = only_grows(path, name, n);
+		}
+		if (name == NULL || (known && !gauge && why == NULL)) {
+			adding->cli->no_memory = true;
+			known = false;
+		}
+		free(name);
+	}
+	if (known) {
+		*ret_why = why;
+	}
+	return known;
 }

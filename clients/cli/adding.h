@@ -18,6 +18,8 @@ struct adding {
 	bool closing; /* losses are what could not be delivered in time: summed up by adding_finish */
 	json_t *losses;
 	uint64_t n_losses;
+
+	json_t *gauges; /* whether a metric is one, by its name: those that were asked for */
 };
 
 void adding_init(struct adding *adding, struct cli *cli, bool single);
@@ -38,3 +40,10 @@ bool adding_finish(struct adding *adding);
  * ration_counter; if adding->client is NULL then, the daemon has gone, which was reported.
  */
 struct ration_counter *adding_counter(struct adding *adding, const char *path);
+
+/*
+ * Why n can't be added at path, for the caller to free; NULL: nothing is against it. libration merges growth before it sends it, so
+ * that the daemon would see a negative amount for a counter only if nothing positive was added with it: the metric's kind is asked
+ * for, once. False: the daemon did not say; reported.
+ */
+bool adding_allowed(struct adding *adding, const char *path, int64_t n, char **ret_why);

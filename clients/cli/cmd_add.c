@@ -16,6 +16,7 @@
 static bool add_one(struct adding *adding, const char *path, const char *text, int64_t *ret_n)
 {
 	struct ration_counter *counter = NULL;
+	char *why = NULL;
 	int64_t n = 0;
 	enum amount_error error = amount_parse(text, &n);
 
@@ -35,7 +36,12 @@ static bool add_one(struct adding *adding, const char *path, const char *text, i
 		cli_answer(adding->cli, -errno, path);
 		return false;
 	}
-	if (!adding_reach(adding)) {
+	if (!adding_reach(adding) || !adding_allowed(adding, path, n, &why)) {
+		return false;
+	}
+	if (why != NULL) {
+		cli_fail(adding->cli, CLI_ANSWERED, RATION_INVALID_ARGUMENT, "add: %s", why);
+		free(why);
 		return false;
 	}
 	ration_add(counter, n);
@@ -67,6 +73,14 @@ static bool add_line(struct adding *adding, struct input *input, const struct li
 	int error = errno;
 	char *why = NULL;
 
+	if (counter != NULL && !adding_allowed(adding, line->path, line->n, &why)) {
+		return false;
+	}
+	if (why != NULL) {
+		input_bad(input, "%s", why);
+		free(why);
+		return true;
+	}
 	if (counter != NULL) {
 		ration_add(counter, line->n);
 		(*n_added)++;

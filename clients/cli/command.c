@@ -17,7 +17,7 @@ const struct command commands[] = {
 		1,
 		2,
 		"Adds N to the counter at PATH, which is made if it is not there, and returns when every total includes it. N may be "
-		"negative where the metric is a gauge.\n"
+		"negative where the metric is a gauge. Whether it is one is asked of the daemon, at the first negative N.\n"
 		"\n"
 		"With - in the place of PATH, lines are read from standard input:\n"
 		"\n"

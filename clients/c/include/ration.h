@@ -122,7 +122,8 @@ RATION_API struct ration_counter *ration_counter(struct ration *client, const ch
 /*
  * Add n. Any thread, also from a signal handler: no syscall, no lock, no allocation, nothing to check. Amounts beyond +-2^31 take a slower,
  * locking way (not from a signal handler). What the daemon will not count (a negative add to a counter, say) is reported to on_loss; so is
- * an amount that would take what waits to be sent for one counter out of int64.
+ * an amount that would take what waits to be sent for one counter out of int64. Amounts for one counter are merged until they are
+ * sent: of a negative one that is made up for by then nobody knows, and it is the sum alone that a counter which only grows refuses.
  */
 RATION_API void ration_add(struct ration_counter *counter, int64_t n);
 RATION_API void ration_inc(struct ration_counter *counter);

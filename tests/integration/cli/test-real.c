@@ -68,6 +68,10 @@ static void lines_count_exactly(void **state)
 	      "   13    0  mixed\n"
 	      "    6    6    a\n"
 	      "    7    7    c d\n");
+	shell("printf 'mixed/a 7\nmixed/a -1\n' | rationctl add - && echo never; rationctl get mixed/a",
+	      0,
+	      "rationctl: line 2: -1 at mixed/a: mixed is a counter, which only grows; declare it a gauge before it is counted "
+	      "(rationctl metric set mixed --kind gauge), or add N of 0 and above\n13  mixed/a\n");
 }
 
 static void several_processes_at_once(void **state)

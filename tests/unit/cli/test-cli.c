@@ -65,17 +65,58 @@ static void add_takes_negative_numbers(void **state)
 	assert_int_equal(fake_own("jobs/running"), -10);
 }
 
+#define ONLY_GROWS                                                                                  \
+	"which only grows; declare it a gauge before it is counted (rationctl metric set requests " \
+	"--kind gauge), or add N of 0 and above"
+
 static void add_is_refused(void **state)
 {
 	(void)state;
-	assert_run(
-		RUN("add", "requests/acme", "-5"), 5, "",
-		"rationctl: not counted: requests/acme -5: the daemon answered INVALID_ARGUMENT: a counter only grows\n");
+	assert_run(RUN("add", "requests/acme", "-5"), 5, "",
+		   "rationctl: add: -5 at requests/acme: requests is a counter, " ONLY_GROWS "\n");
 	assert_run(
 		RUN("add", "requests/acme", "-5", "--json"), 5,
-		"{\"error\": {\"status\": 5, \"code\": \"INVALID_ARGUMENT\", \"text\": \"not counted: requests/acme -5: the "
-		"daemon answered INVALID_ARGUMENT: a counter only grows\"}}\n",
-		"rationctl: not counted: requests/acme -5: the daemon answered INVALID_ARGUMENT: a counter only grows\n");
+		"{\"error\": {\"status\": 5, \"code\": \"INVALID_ARGUMENT\", \"text\": \"add: -5 at requests/acme: requests is a "
+		"counter, " ONLY_GROWS "\"}}\n",
+		"rationctl: add: -5 at requests/acme: requests is a counter, " ONLY_GROWS "\n");
+	fake.refused = "requests/acme";
+	assert_run(
+		RUN("add", "requests/acme", "5"), 5, "",
+		"rationctl: not counted: requests/acme 5: the daemon answered RESOURCE_EXHAUSTED: the metric has all the counters "
+		"it may have\n");
+}
+
+/* What is added together would hide it: 7 and -1 make 6. */
+static void add_reports_lines_that_take_off_a_counter(void **state)
+{
+	struct ration_metric gauge = RATION_METRIC_INIT;
+	unsigned asked = 0;
+
+	(void)state;
+	gauge.kind = RATION_GAUGE;
+	assert_int_equal(ration_metric_set(NULL, "jobs", &gauge, 1), 0);
+	fake_count("requests", 1);
+	asked = fake.n_asked;
+	assert_run(
+		RUN_INPUT(
+			"requests/zed 7\njobs/a 3\nrequests/zed -1\njobs/a -2\nrequests -1\nnone/x -1\njobs/b -1\n",
+			"add", "-"),
+		2, "",
+		"rationctl: line 3: -1 at requests/zed: requests is a counter, " ONLY_GROWS "\n"
+		"rationctl: line 5: -1 at requests: requests is a counter, " ONLY_GROWS "\n"
+		"rationctl: line 6: -1 at none/x: none is a counter, which only grows; declare it a gauge before it is "
+		"counted (rationctl metric set none --kind gauge), or add N of 0 and above\n");
+	assert_int_equal(fake_own("requests/zed"), 7);
+	assert_int_equal(fake_own("jobs/a"), 1);
+	assert_int_equal(fake_own("jobs/b"), -1);
+	/* Once for each metric, between the question whether the daemon is there and the fold at the end. */
+	assert_int_equal(fake.n_asked - asked, 1 + 3 + 1);
+	/* The daemon goes away: no line is taken on trust. */
+	fake.away_from = fake.n_asked + 2;
+	fake.away_until = fake.away_from + 1;
+	fake.text = "no answer";
+	assert_int_equal(RUN_INPUT("requests/zed 7\nrequests/zed -1\n", "add", "-")->status, 4);
+	assert_int_equal(fake_own("requests/zed"), 14);
 }
 
 static void add_says_what_is_wrong(void **state)
@@ -742,6 +783,7 @@ int main(void)
 		TEST(add_counts),
 		TEST(add_takes_negative_numbers),
 		TEST(add_is_refused),
+		TEST(add_reports_lines_that_take_off_a_counter),
 		TEST(add_says_what_is_wrong),
 		TEST(add_without_a_daemon),
 		TEST(add_is_not_confirmed),

@@ -24,11 +24,10 @@ function(expect_it_runs program)
 	endif()
 endfunction()
 
-# $output becomes what pkg-config says, as a list.
+# $output becomes what pkg-config says, as a list. It is told where ration.pc is, and no more.
 function(ask_pkg_config)
 	run(${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${libdir}/pkgconfig:/usr/lib/x86_64-linux-gnu/pkgconfig:/usr/lib/aarch64-linux-gnu/pkgconfig
-		PKG_CONFIG_SYSROOT_DIR=${root} pkg-config ${ARGN} ration)
-	string(REPLACE "${root}/usr/lib/" "/usr/lib/" output "${output}")
+		pkg-config ${ARGN} ration)
 	separate_arguments(output UNIX_COMMAND "${output}")
 	set(output "${output}" PARENT_SCOPE)
 endfunction()
@@ -59,6 +58,16 @@ if(CXX)
 	run(${CXX} -std=c++11 ${warnings} ${FLAGS} -o ${SCRATCH}/cxx -x c++ ${source}/program.c -x none ${output})
 	expect_it_runs(${SCRATCH}/cxx)
 endif()
+
+# Another prefix than the one of the configuration, and then moved from there.
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/first --component libration)
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/first --component libration-dev)
+file(RENAME ${SCRATCH}/first ${SCRATCH}/second)
+set(libdir ${SCRATCH}/second/${LIBDIR})
+ask_pkg_config(--cflags --libs)
+run(${CC} -std=c11 ${warnings} ${FLAGS} -o ${SCRATCH}/moved ${source}/program.c ${output})
+expect_it_runs(${SCRATCH}/moved)
+set(libdir ${root}${PREFIX}/${LIBDIR})
 
 list(JOIN FLAGS " " flags)
 run(${CMAKE_COMMAND} -S ${source} -B ${SCRATCH}/cmake -D CMAKE_C_COMPILER=${CC} "-DCMAKE_C_FLAGS=${flags}"

@@ -300,7 +300,7 @@ static int check_totals(const struct charging *charging)
 	_cleanup_free_ struct sum *sums = NULL;
 	size_t n = 0;
 
-	if (charging->n == 1) {
+	if (charging->n <= 1) {
 		return strict_fits(engine, charging->targets[0].ref.id, charging->sum)
 			       ? 0
 			       : ENGINE_E_OVERFLOW;

@@ -265,19 +265,19 @@ static int declare_locked(struct engine *engine, const char *name, size_t len,
 }
 
 int engine_declare(struct engine *engine, const char *name, size_t len,
-		   const struct engine_metric *policy)
+		   const struct engine_metric *metric)
 {
 	int r;
 
 	if (path_check_segment(name, len, NULL) != PATH_OK) {
 		return ENGINE_E_PATH;
 	}
-	if ((policy->kind != ENGINE_COUNTER && policy->kind != ENGINE_GAUGE) ||
-	    policy->expire_after_ns < 0) {
+	if ((metric->kind != ENGINE_COUNTER && metric->kind != ENGINE_GAUGE) ||
+	    metric->expire_after_ns < 0) {
 		return -EINVAL;
 	}
 	registry_lock(engine->registry);
-	r = declare_locked(engine, name, len, policy);
+	r = declare_locked(engine, name, len, metric);
 	registry_unlock(engine->registry);
 	return r;
 }

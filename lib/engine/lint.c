@@ -246,23 +246,47 @@ static bool may_tie(struct shape a, struct shape b)
 	       shape_prefix(a) == shape_prefix(b) && shapes_meet(a, b);
 }
 
-static int tie_all(struct faults *faults, const struct pattern *some, const struct pattern *others)
+/* All rules of that shape. To be forgotten also if it fails. */
+static int tie_remember_all(struct table *ret_table, const struct layer_shape *some,
+			    struct shape other)
 {
-	struct table table;
 	int r = 0;
 
-	table_init(&table, 0);
-	for (const struct pattern *at = some; r == 0 && at; at = at->next_alike) {
+	table_init(ret_table, 0);
+	for (const struct pattern *at = some->patterns; r == 0 && at; at = at->next_alike) {
 		for (const struct rule *rule = at->rules; r == 0 && rule; rule = rule->next) {
-			r = tie_remember(&table, rule, others->shape);
+			r = tie_remember(ret_table, rule, other);
 		}
 	}
-	for (; r == 0 && others; others = others->next_alike) {
-		for (const struct rule *rule = others->rules; rule; rule = rule->next) {
+	return r;
+}
+
+static int tie_all(struct faults *faults, const struct layer_shape *some,
+		   const struct layer_shape *others)
+{
+	struct table table;
+	int r = tie_remember_all(&table, some, others->shape);
+
+	for (const struct pattern *at = others->patterns; r == 0 && at; at = at->next_alike) {
+		for (const struct rule *rule = at->rules; rule; rule = rule->next) {
 			tie_meet(faults, &table, rule, some->shape);
 		}
 	}
 	tie_forget(&table);
+	return r;
+}
+
+static int tie_metric(struct faults *faults, const struct layer_metric *metric)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < metric->n_shapes; i++) {
+		for (uint32_t j = i + 1; r == 0 && j < metric->n_shapes; j++) {
+			if (may_tie(metric->shapes[i].shape, metric->shapes[j].shape)) {
+				r = tie_all(faults, &metric->shapes[i], &metric->shapes[j]);
+			}
+		}
+	}
 	return r;
 }
 
@@ -272,16 +296,7 @@ int lint_ties(struct faults *faults, const struct layer *layer)
 
 	for (struct table_entry *at = table_next(&layer->metrics, NULL); r == 0 && at;
 	     at = table_next(&layer->metrics, at)) {
-		const struct layer_metric *metric = TABLE_THING(struct layer_metric, at);
-
-		for (uint32_t i = 0; r == 0 && i < metric->n_shapes; i++) {
-			for (uint32_t j = i + 1; r == 0 && j < metric->n_shapes; j++) {
-				if (may_tie(metric->shapes[i].shape, metric->shapes[j].shape)) {
-					r = tie_all(faults, metric->shapes[i].patterns,
-						    metric->shapes[j].patterns);
-				}
-			}
-		}
+		r = tie_metric(faults, TABLE_THING(struct layer_metric, at));
 	}
 	return r;
 }
@@ -297,16 +312,7 @@ int lint_tie(struct faults *faults, const struct rule *rule)
 		if (!may_tie(metric->shapes[i].shape, rule->pattern->shape)) {
 			continue;
 		}
-		table_init(&table, 0);
-		for (const struct pattern *at = metric->shapes[i].patterns; r == 0 && at;
-		     at = at->next_alike) {
-			for (const struct rule *other = at->rules; r == 0 && other;
-			     other = other->next) {
-				if (other->plane == rule->plane) {
-					r = tie_remember(&table, other, rule->pattern->shape);
-				}
-			}
-		}
+		r = tie_remember_all(&table, &metric->shapes[i], rule->pattern->shape);
 		if (r == 0) {
 			tie_meet(faults, &table, rule, metric->shapes[i].shape);
 		}

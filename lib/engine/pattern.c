@@ -126,7 +126,7 @@ size_t pattern_common(const char *text, size_t len, struct shape of, struct shap
 		      char common[PATH_MAX_BYTES])
 {
 	unsigned depth = of.depth < other.depth ? of.depth : other.depth;
-	struct segments segments;
+	struct segments segments = { 0 };
 	size_t common_len = 0;
 
 	segments_split(&segments, text, len);

@@ -53,7 +53,7 @@ struct layer_metric {
 	struct limited *limited;
 	uint32_t n_rules[RULES_PLANES];
 	uint32_t n_shapes;
-	struct {
+	struct layer_shape {
 		struct shape shape;
 		uint32_t n;
 		struct pattern *patterns;

@@ -290,14 +290,15 @@ static void bench_sizes(void)
 
 static double resident_bytes(void)
 {
-	unsigned long size, resident;
 	FILE *file = fopen("/proc/self/statm", "re");
+	char line[100], *resident;
 
-	if (!file || fscanf(file, "%lu %lu", &size, &resident) != 2) {
+	if (!file || !fgets(line, sizeof(line), file)) {
 		exit(1);
 	}
 	(void)fclose(file);
-	return (double)resident * (double)sysconf(_SC_PAGESIZE);
+	(void)strtoul(line, &resident, 10); /* all of its size comes before */
+	return (double)strtoul(resident, NULL, 10) * (double)sysconf(_SC_PAGESIZE);
 }
 
 static void count_entry(void *ctx, const struct engine_entry *entry)

@@ -171,7 +171,9 @@ int64_t tarantool_number(struct link *link)
 		report_require(key != KEY_TYPE || value == 0, "Tarantool answered: %.*s",
 			       (int)(end - at), (const char *)at);
 	}
-	report_require(take(&at, end) == 1 && take(&at, end) == KEY_DATA && take(&at, end) == 1,
+	const int64_t n_keys = take(&at, end), key = take(&at, end), n_values = take(&at, end);
+
+	report_require(n_keys == 1 && key == KEY_DATA && n_values == 1,
 		       "Tarantool's answer is not understood");
 	result = take(&at, end);
 	link->off += whole;

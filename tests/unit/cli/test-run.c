@@ -188,6 +188,9 @@ static void *send_when_there(void *arg)
 static void signals_are_passed_on(void **state)
 {
 	static int numbers[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+	static const char catching[] =
+		"for s in TERM INT HUP QUIT USR1 USR2; do trap \"echo $s >$F/got; exit 42\" $s; done; "
+		"touch $F/ready; while :; do sleep 0.01; done";
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -199,11 +202,7 @@ static void signals_are_passed_on(void **state)
 		assert_int_equal(pthread_sigmask(SIG_SETMASK, &set, &before), 0);
 		assert_int_equal(pthread_create(&thread, NULL, send_when_there, &numbers[i]), 0);
 		assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
-		assert_run(
-			RUN("run", "--charge", "jobs", "--", "sh", "-c",
-			    "for s in TERM INT HUP QUIT USR1 USR2; do trap \"echo $s >$F/got; exit 42\" $s; done; "
-			    "touch $F/ready; while :; do sleep 0.01; done"),
-			42, "", "");
+		assert_run(RUN("run", "--charge", "jobs", "--", "sh", "-c", catching), 42, "", "");
 		assert_int_equal(pthread_join(thread, NULL), 0);
 		assert_int_equal(unlink(file("ready")), 0);
 		/* It ends with the status of a signal too where nobody catches it. */

@@ -223,7 +223,8 @@ const struct config_key config_keys[] = {
 		.min = DURATION_S,
 		.max = 3660 * DURATION_D,
 		.zero = "never",
-		.help = "A counter without children that has not grown for so long is removed; its value stays in its parent.",
+		.help = "A counter without children that has not grown for so long is removed; its value stays in its parent. "
+			"Not one that a [quota] names, nor one with usage of a max or rate that a template gives it.",
 	},
 	{
 		QUOTA("max", CONFIG_LIMIT, max),

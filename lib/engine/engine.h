@@ -166,7 +166,7 @@ int engine_remove(struct engine *engine, const char *path, size_t len);
 
 /*
  * Remove leaves idle for their metric's expire_after, metrics themselves apart: leaves whose own value was the same whenever this looked
- * for that long (so a gauge that always is back at its value by then counts as idle). Call it every so often; each call looks at at most `budget`
+ * for that long (so a gauge that always is back at its value by then counts as idle), and limits don't keep them (lib/engine/quota.h). Call it every so often; each call looks at at most `budget`
  * counters and goes on where the last one stopped. Returns how many were removed.
  */
 size_t engine_expire(struct engine *engine, int64_t now_ns, size_t budget);

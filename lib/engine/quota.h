@@ -54,7 +54,9 @@ enum engine_layer {
  * fatal fault.
  *
  * A rule may come before its counter and stays when that is removed. A path that a rule names is counted from then on if its metric is
- * declared or counted (so it can be explained before it is used), and does not expire.
+ * declared or counted (so it can be explained before it is used), and does not expire. One that a template gives a max or a rate does
+ * not expire while there is usage of it: until its window is over or its bucket drained, and without a window as long as its total,
+ * for a counter made anew would be granted all of it once more.
  */
 struct engine_rule {
 	const char *pattern;

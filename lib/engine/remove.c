@@ -227,17 +227,28 @@ static bool is_idle(struct engine *engine, uint32_t id, int64_t after_ns, int64_
 	return !__builtin_sub_overflow(now_ns, idle->since_ns, &since) && since >= after_ns;
 }
 
+/* Has it used some of a limit that can refuse? Its successor would begin with all of that again. */
+static bool is_charged(const struct limit *limit, const struct quota_time *time)
+{
+	struct quota_reading reading;
+
+	quota_read(&limit->node, time, &reading);
+	return reading.usage > 0 &&
+	       (reading.window.kind == WINDOW_RATE || reading.limits.max != QUOTA_NONE);
+}
+
 /*
- * Limits that somebody set for this very path; units that are leased; what is held of a gauge that charges are made to: all of these
- * outlast any time without a change.
+ * Limits that somebody set for this very path; limits of templates for as long as some of them is used; units that are leased; what is
+ * held of a gauge that charges are made to: all of these outlast any time without a change.
  */
 static bool is_wanted(const struct engine *engine, const struct name *name)
 {
 	struct limit *limits[ENGINE_MAX_PLANES];
 	struct limit *limit = plane_first(&engine->planes, name->id);
+	struct quota_time time = planes_time(&engine->planes);
 
 	for (; limit; limit = plane_next(limit)) {
-		if (limit->exact) {
+		if (limit->exact || is_charged(limit, &time)) {
 			return true;
 		}
 	}

@@ -483,10 +483,53 @@ static void test_removal(void **state)
 	/* Its successor begins from nothing. */
 	assert_int_equal(charge(worker, "m/a", 100), 0);
 	assert_int_equal(usage(bench.engine, "m"), 170);
+	(void)intern(bench.engine, "m/idle");
 	assert_int_equal(engine_expire(bench.engine, 0, 100), 0);
 	assert_int_equal(engine_expire(bench.engine, 10 * SECOND, 100), 1);
 	assert_int_equal(total(bench.engine, "m/kept"), 0);
 	assert_int_equal(usage(bench.engine, "m/kept"), 0);
+	bench_free(&bench);
+}
+
+static void expire_until(struct bench *bench, int64_t seconds, size_t n)
+{
+	struct quota_time time = at(seconds);
+
+	engine_set_time(bench->engine, &time);
+	assert_int_equal(engine_expire(bench->engine, time.wall_ns, 100), n);
+}
+
+/* Who lets a counter expire must not get a template's max again before its window is over. */
+static void test_used_limits_stay(void **state)
+{
+	static const char *const charged[] = { "c/a", "w/a", "r/a" };
+	struct bench bench = bench_new(100, 1, BATCH);
+	struct engine_worker *worker = bench.workers[0];
+	struct engine_metric expiring = { .expire_after_ns = SECOND };
+	struct engine_rule rate = rule_rate("r/*", 1, 5);
+
+	(void)state;
+	rate.limits.per_ns = 20 * SECOND;
+	declare(bench.engine, "c", expiring);
+	declare(bench.engine, "w", expiring);
+	declare(bench.engine, "r", expiring);
+	set_max(bench.engine, "c/*", 5);
+	set_rule(bench.engine, rule_per("w/*", 5, 100));
+	set_rule(bench.engine, rate);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(charge_at(worker, charged[i], 5, at(1000), NULL), 0);
+	}
+	expire_until(&bench, 1010, 0);
+	expire_until(&bench, 1020, 0);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(charge_at(worker, charged[i], 5, at(1020), NULL),
+				 ENGINE_E_REFUSED);
+	}
+	/* The window is over and the bucket drained; without a window nothing ends. */
+	expire_until(&bench, 1100, 2);
+	assert_int_equal(charge_at(worker, "c/a", 1, at(1100), NULL), ENGINE_E_REFUSED);
+	assert_int_equal(charge_at(worker, "w/a", 5, at(1100), NULL), 0);
+	assert_int_equal(charge_at(worker, "r/a", 5, at(1100), NULL), 0);
 	bench_free(&bench);
 }
 
@@ -542,14 +585,15 @@ static void test_end_of_int64(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exactly_max),	cmocka_unit_test(test_adds_are_usage),
-		cmocka_unit_test(test_many_items),	cmocka_unit_test(test_bad_requests),
-		cmocka_unit_test(test_overflow_policy), cmocka_unit_test(test_templates),
-		cmocka_unit_test(test_set_on_counts),	cmocka_unit_test(test_gauges_give_back),
-		cmocka_unit_test(test_leases),		cmocka_unit_test(test_high_and_shadow),
-		cmocka_unit_test(test_windows),		cmocka_unit_test(test_dry_run),
-		cmocka_unit_test(test_closed_gate),	cmocka_unit_test(test_removal),
-		cmocka_unit_test(test_held_stays),	cmocka_unit_test(test_end_of_int64),
+		cmocka_unit_test(test_exactly_max),	 cmocka_unit_test(test_adds_are_usage),
+		cmocka_unit_test(test_many_items),	 cmocka_unit_test(test_bad_requests),
+		cmocka_unit_test(test_overflow_policy),	 cmocka_unit_test(test_templates),
+		cmocka_unit_test(test_set_on_counts),	 cmocka_unit_test(test_gauges_give_back),
+		cmocka_unit_test(test_leases),		 cmocka_unit_test(test_high_and_shadow),
+		cmocka_unit_test(test_windows),		 cmocka_unit_test(test_dry_run),
+		cmocka_unit_test(test_closed_gate),	 cmocka_unit_test(test_removal),
+		cmocka_unit_test(test_used_limits_stay), cmocka_unit_test(test_held_stays),
+		cmocka_unit_test(test_end_of_int64),
 	};
 
 	return RUN(tests);

@@ -6,6 +6,7 @@
 
 #include "lib/base/cleanup.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,9 @@ enum section {
 	SECTION_QUOTA,
 };
 
+static_assert(CONFIG_MAX_LINE + 2 <= INI_MAX_LINE,
+	      "inih takes such lines, with a newline and an end");
+
 #define MAX_SECTION_LINE 1024u /* a path may be longer than inih takes a line to be */
 
 struct lines {
@@ -32,6 +36,8 @@ struct lines {
 	enum section section;
 	size_t index;	    /* SECTION_METRIC, SECTION_QUOTA: since the array can move */
 	unsigned daemon_in; /* the source in which [daemon] was begun last */
+	const char *
+		comment; /* what inih will cut off the setting at hand, behind its semicolon; NULL: nothing */
 	char where[CONFIG_MAX_ERROR_TEXT / 2];
 };
 
@@ -122,6 +128,19 @@ static void begin_section(struct lines *lines, char *text)
 	}
 }
 
+/* As inih finds it: behind a blank and a semicolon in a value. What follows the semicolon; NULL: there is none. */
+static const char *find_comment(const char *text)
+{
+	const char *value = strpbrk(text, "=:");
+
+	for (const char *at = value; at != NULL && *at != '\0'; at++) {
+		if (is_blank(at[0]) && at[1] == ';') {
+			return at + 2;
+		}
+	}
+	return NULL;
+}
+
 /* True: inih may see this line. */
 static bool check_line(struct lines *lines, char *text)
 {
@@ -139,6 +158,7 @@ static bool check_line(struct lines *lines, char *text)
 			"'%s' is no setting; expected KEY = VALUE, [SECTION] or # COMMENT", text);
 		return false;
 	}
+	lines->comment = find_comment(text);
 	return true;
 }
 
@@ -182,11 +202,11 @@ static char *read_line(char *line, int size, void *stream)
 				  "the line holds a zero byte; expected text");
 	} else if (len > 0 && start[0] == '[' && len < MAX_SECTION_LINE) {
 		read_section(lines, start, len);
-	} else if (len + 2 > (size_t)size) {
+	} else if (len > CONFIG_MAX_LINE || len + 2 > (size_t)size) {
 		if (start[0] != '#' && start[0] != ';') {
 			config_load_error(lines->load, where(lines),
 					  "the line has %zu bytes; at most %d are allowed", len,
-					  size - 2);
+					  CONFIG_MAX_LINE);
 		}
 	} else {
 		memcpy(line, start, len);
@@ -229,6 +249,14 @@ static int take_setting(void *user, const char *section, const char *name, const
 	case SECTION_BAD:
 		break;
 	case SECTION_DAEMON:
+		if (lines->comment != NULL && strcmp(name, "listen") == 0 && value[0] != '\0') {
+			config_load_error(
+				load, where(lines),
+				"listen = %s: is followed by ';%s', which would be a comment and no part of it; put comments "
+				"on lines of their own, and have no blank before a semicolon in a path",
+				value, lines->comment);
+			break;
+		}
 		target = config_load_daemon(load);
 		config_load_set(load, where(lines), &target, name, value);
 		break;

@@ -62,7 +62,7 @@ static inline int64_t *config_key_place(const struct config_key *key, void *obje
 
 /*
  * The value of `text`; not for CONFIG_LISTEN. For CONFIG_RATE *ret_value is the first of two. False: error[CONFIG_MAX_ERROR_TEXT] says what is wrong and what would be right, to stand
- * after "KEY = VALUE: ".
+ * after "KEY = VALUE: ", or after "KEY " if `text` is empty.
  */
 bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value,
 			char *error);

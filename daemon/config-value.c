@@ -230,9 +230,11 @@ bool config_value_parse(const struct config_key *key, const char *text, int64_t 
 		*ret_value = 0;
 		return true;
 	}
-	if (!parse_typed(key, text, value)) {
-		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is not %s%s%s", type_text(key->type),
-			       key->zero != NULL ? " or " : "", key->zero != NULL ? key->zero : "");
+	if (text[0] == '\0' || !parse_typed(key, text, value)) {
+		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "%s %s%s%s",
+			       text[0] == '\0' ? "has no value; expected" : "is not",
+			       type_text(key->type), key->zero != NULL ? " or " : "",
+			       key->zero != NULL ? key->zero : "");
 		return false;
 	}
 	if (config_type_has_range(key->type) && (value[0] < key->min || value[0] > key->max) &&

@@ -114,6 +114,11 @@ static void add_listen(struct config_load *load, const char *where, const char *
 	struct address address;
 	enum address_error r = address_parse(value, &address);
 
+	if (value[0] == '\0') {
+		config_load_error(load, where,
+				  "listen has no value; expected unix:PATH or tcp:HOST:PORT");
+		return;
+	}
 	if (r != ADDRESS_OK) {
 		config_load_error(load, where, "listen = %s: %s", value, address_error_text(r));
 		return;
@@ -178,7 +183,8 @@ static void set_value(struct config_load *load, const char *where,
 	}
 	*set_in = load->source;
 	if (!config_value_parse(key, value, parsed, error)) {
-		config_load_error(load, where, "%s = %s: %s", name, value, error);
+		config_load_error(load, where, value[0] == '\0' ? "%s%s %s" : "%s = %s: %s", name,
+				  value, error);
 		return;
 	}
 	memcpy(config_key_place(key, target->object), parsed,

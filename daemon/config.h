@@ -23,6 +23,8 @@
 
 #define CONFIG_DEFAULT_FILE "/etc/rationd/rationd.conf"
 #define CONFIG_MAX_FILE (1u << 20) /* bytes of one file */
+#define CONFIG_MAX_LINE \
+	198 /* bytes of a line that is a setting: what inih takes; of a [SECTION] 1023 */
 #define CONFIG_MAX_LISTEN 64u
 #define CONFIG_MAX_METRICS 1024u /* what the engine takes */
 #define CONFIG_MAX_METRIC_NAME 128u

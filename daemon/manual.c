@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#define TEXT_OF_(number) #number
+#define TEXT_OF(number) TEXT_OF_(number)
+
 /* Text as roff: what begins a request or an escape is taken for what it is, and a minus is a minus. */
 static void put_text(FILE *file, const char *text)
 {
@@ -201,7 +204,8 @@ void manual_config(FILE *file)
 	put_paragraph(
 		file,
 		"A line is a [SECTION], a KEY = VALUE, a comment that begins with # or ;, or empty. What follows a blank and a "
-		"semicolon is a comment too. A line has at most 198 bytes.");
+		"semicolon is a comment too, but for listen, where it is an error, so that no path is cut short. A line with a KEY = VALUE has at most " TEXT_OF(
+			CONFIG_MAX_LINE) " bytes.");
 	put_paragraph(
 		file,
 		"Any error (an unknown section or key, a value that is not allowed, a key that is set twice in one file) is told with its "

@@ -202,7 +202,8 @@ static void test_values_that_are_wrong(void **state)
 		      "f:2: workers = two: is not a whole number or auto\n");
 	expect_errors("[daemon]\nworkers = -1\n",
 		      "f:2: workers = -1: is not a whole number or auto\n");
-	expect_errors("[daemon]\nworkers =\n", "f:2: workers = : is not a whole number or auto\n");
+	expect_errors("[daemon]\nworkers =\n",
+		      "f:2: workers has no value; expected a whole number or auto\n");
 	expect_errors("[daemon]\nmax_items = 99999999999999999999\n",
 		      "f:2: max_items = 99999999999999999999: is not a whole number\n");
 	expect_errors("[daemon]\nmax_items = 9223372036854775807k\n",
@@ -256,6 +257,24 @@ static void test_long_lines_and_zero_bytes(void **state)
 	char name[160];
 
 	(void)state;
+	/* Where a comment on the same line would cut a path, it is not taken for one. */
+	expect_errors(
+		"[daemon]\nlisten = unix:/run/a ;b.sock\nlisten = tcp:*:1 ; for all\nlisten = unix:/a;b\n",
+		"f:2: listen = unix:/run/a: is followed by ';b.sock', which would be a comment and no part of it; put comments on "
+		"lines of their own, and have no blank before a semicolon in a path\n"
+		"f:3: listen = tcp:*:1: is followed by '; for all', which would be a comment and no part of it; put comments on "
+		"lines of their own, and have no blank before a semicolon in a path\n");
+	/* Nothing at all. */
+	expect_errors(
+		"[daemon]\nworkers =\nbatch = ; auto\nlisten=\nfoo =\n[metric a]\nkind = \n[quota a]\nmax =\nrate =\n",
+		"f:2: workers has no value; expected a whole number or auto\n"
+		"f:3: batch has no value; expected a whole number or auto\n"
+		"f:4: listen has no value; expected unix:PATH or tcp:HOST:PORT\n"
+		"f:5: unknown key 'foo' in [daemon]; see rationd.conf(5) for those there are\n"
+		"f:7: kind has no value; expected counter or gauge\n"
+		"f:9: max has no value; expected a number (such as 250, 100k or 64Mi) or none\n"
+		"f:10: rate has no value; expected a rate (a number of at least 1, a slash and a duration of up to 31d, such as "
+		"100/1s)\n");
 	/* 198 bytes are read, and found wrong for what they say; 199 are not. */
 	(void)snprintf(text, sizeof(text), "[daemon]\nlisten = unix:/%0183d\n", 0);
 	(void)snprintf(

@@ -19,8 +19,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define DAEMON_SPARE_FILES 64u	    /* for all but connections and listeners */
-#define DAEMON_EXPIRE_BUDGET 10000u /* counters looked at in a second */
+#define DAEMON_SPARE_FILES 64u		     /* for all but connections and listeners */
+#define DAEMON_STATUS_NS INT64_C(5000000000) /* between status texts */
+#define DAEMON_EXPIRE_BUDGET 10000u	     /* counters looked at in a second */
 
 DEFINE_CLEANUP(struct daemon *, daemon_free);
 
@@ -144,30 +145,54 @@ void daemon_set_flush_timer(struct daemon *daemon)
 
 /* ---- events of the main thread ---- */
 
-static void notify_running(struct daemon *daemon, bool ready, bool failed)
+/* How much was done a second, since this was asked last. */
+static void take_rates(struct daemon *daemon, uint64_t *ret_adds, uint64_t *ret_requests)
 {
-	char text[128];
+	struct daemon_rates *last = &daemon->rates;
+	struct daemon_rates now = { .at_ns = clock_monotonic_ns() };
+	double seconds = (double)(now.at_ns - last->at_ns) / CLOCK_NS_PER_S;
 
-	(void)snprintf(text, sizeof(text), "Serving on %zu socket%s with %u worker%s.%s",
+	for (unsigned i = 0; i < daemon->n_workers; i++) {
+		now.adds += stats_read(&daemon->workers[i].stats.adds_applied);
+		now.requests += stats_read(&daemon->workers[i].stats.frames_in);
+	}
+	*ret_adds = seconds > 0 ? (uint64_t)((double)(now.adds - last->adds) / seconds) : 0;
+	*ret_requests =
+		seconds > 0 ? (uint64_t)((double)(now.requests - last->requests) / seconds) : 0;
+	*last = now;
+}
+
+/* Ready: say so too. Else the text alone, if there is anything new in it. */
+static void notify_running(struct daemon *daemon, bool ready)
+{
+	char text[sizeof(daemon->status_text)];
+	struct worker *least = NULL;
+	uint64_t adds, requests;
+	uint32_t connections = count_connections(daemon, &least);
+
+	take_rates(daemon, &adds, &requests);
+	(void)snprintf(text, sizeof(text),
+		       "Serving on %zu socket%s with %u worker%s: %" PRIu32
+		       " connection%s, %" PRIu64 " requests/s, %" PRIu64 " adds/s.%s",
 		       daemon->listeners.n, daemon->listeners.n == 1 ? "" : "s", daemon->n_workers,
-		       daemon->n_workers == 1 ? "" : "s",
-		       failed ? " The last reload failed: see the log." : "");
+		       daemon->n_workers == 1 ? "" : "s", connections, connections == 1 ? "" : "s",
+		       requests, adds,
+		       daemon->reload_failed ? " The last reload failed: see the log." : "");
 	if (ready) {
 		notify_ready(text);
-	} else {
+	} else if (strcmp(text, daemon->status_text) != 0) {
 		notify_status(text);
 	}
+	memcpy(daemon->status_text, text, sizeof(text));
 }
 
 static void do_reload(struct daemon *daemon, struct reload_told *told)
 {
-	int r;
-
 	notify_reloading();
 	set_state(daemon, DAEMON_RELOADING);
-	r = reload(daemon, told);
+	daemon->reload_failed = reload(daemon, told) != 0;
 	set_state(daemon, DAEMON_RUNNING);
-	notify_running(daemon, /* ready= */ true, r != 0);
+	notify_running(daemon, /* ready= */ true);
 }
 
 /* All that have asked by now share one. */
@@ -226,6 +251,9 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	/* What makes room without telling, as adds of less than 0 do. */
 	waiting_wake_all(&daemon->waiting);
 	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ false);
+	if (clock_monotonic_ns() - daemon->rates.at_ns >= DAEMON_STATUS_NS) {
+		notify_running(daemon, /* ready= */ false);
+	}
 }
 
 /* For growth that folds, which brings no time of its own. */
@@ -544,10 +572,11 @@ static void tell_final(struct daemon *daemon)
 	if (stats != NULL) {
 		engine_stats(daemon->engine, stats);
 		/* A sum of 64-bit totals fits 64 bits in any case where this line is of use. */
-		log_line(&daemon->log, LOG_INFO,
-			 "stopped: %" PRIu64 " batches with %" PRIu64 " entries applied, %" PRIu32
-			 " counters in %zu metrics, sum of all totals %" PRIi64,
-			 batches, adds, stats->counters, final.n_metrics, (int64_t) final.sum);
+		log_event(&daemon->log, LOG_KIND_MAX, 0, LOG_INFO,
+			  &(struct log_about){ .id = LOG_ID_STOPPED },
+			  "stopped: %" PRIu64 " batches with %" PRIu64 " entries applied, %" PRIu32
+			  " counters in %zu metrics, sum of all totals %" PRIi64,
+			  batches, adds, stats->counters, final.n_metrics, (int64_t) final.sum);
 	}
 	free(stats);
 }
@@ -561,7 +590,11 @@ int daemon_run(struct daemon *daemon)
 	}
 	if (r == 0) {
 		set_state(daemon, DAEMON_RUNNING);
-		notify_running(daemon, /* ready= */ true, /* failed= */ false);
+		daemon->rates.at_ns = daemon->started_ns;
+		log_event(&daemon->log, LOG_KIND_MAX, 0, LOG_INFO,
+			  &(struct log_about){ .id = LOG_ID_STARTED }, "serving with %u worker%s",
+			  daemon->n_workers, daemon->n_workers == 1 ? "" : "s");
+		notify_running(daemon, /* ready= */ true);
 		r = event_base_dispatch(daemon->base) < 0 ? -EIO : 0;
 	} else {
 		log_line(&daemon->log, LOG_ERR, "can't start the threads: %s", strerror(-r));

@@ -23,6 +23,12 @@
 
 #define DAEMON_INCARNATION_BYTES 16u
 
+/* What the workers had done, at some moment. */
+struct daemon_rates {
+	int64_t at_ns;
+	uint64_t adds, requests;
+};
+
 enum daemon_state {
 	DAEMON_STARTING,
 	DAEMON_RUNNING,
@@ -63,6 +69,9 @@ struct daemon {
 	struct event_base *base;
 	struct listeners listeners;
 	struct watchdog watchdog;
+	struct daemon_rates rates; /* when the status text was made last */
+	bool reload_failed;	   /* the last one */
+	char status_text[192];
 	struct reload_told *told; /* by the reload under way, to whoever asked; NULL: to nobody */
 	int signal_fd;
 	struct event *signals, *flush_timer, *second_timer, *time_timer;

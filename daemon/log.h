@@ -8,6 +8,7 @@
  * Thread safety: any thread, any time between log_init and log_deinit.
  */
 #include "daemon/limiter.h"
+#include "proto/text.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -17,6 +18,17 @@
 
 #define LOG_PEER_BURST 10u
 #define LOG_PEER_INTERVAL_NS INT64_C(10000000000)
+
+/* Events that programs may wait for in the journal: MESSAGE_ID=. rationd(8) lists them. */
+#define LOG_ID_STARTED "0d3384a28db3472dbd961cece18bb600"	/* it serves */
+#define LOG_ID_STOPPED "06adeae63a2b4513b523c441a7901fa9"	/* it has ended in good order */
+#define LOG_ID_RELOADED "a8965b771c374dc191084f6836849418"	/* the configuration was taken */
+#define LOG_ID_RELOAD_FAILED "c74b9378897c4692877248e5b5ee2d2c" /* it was not */
+#define LOG_ID_DENIED "20e1f1d000514615b9fdac7235e8d116" /* a peer may not do what it asked for */
+#define LOG_ID_LIMITS \
+	"ee3b8f4adb5a476b9513c1b31c70050d" /* they were set, or removed, at run time */
+#define LOG_ID_METRIC "06854669e72f4afb9720a215ae137c3b" /* a metric was declared at run time */
+#define LOG_ID_HANGS "f67762da5a704135ab27e3ff0e167fe4"	 /* a thread does not go round */
 
 /* What peers can provoke; each kind has a limiter of its own, so that one can't hide another. */
 enum log_kind {
@@ -51,6 +63,18 @@ void log_line(struct log *log, int priority, const char *format, ...)
 /* `peer` says who provoked it ("unix pid 12 uid 0"). now_ns: monotonic. */
 void log_peer(struct log *log, enum log_kind kind, int64_t now_ns, int priority, const char *peer,
 	      const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* What an event is about, for the journal's fields. */
+struct log_about {
+	const char *id;	  /* LOG_ID_*, or NULL */
+	const char *peer; /* RATIOND_PEER, or NULL */
+	struct text path; /* RATIOND_PATH; empty: none */
+};
+
+/* As log_line; or, if `about` has a peer, as log_peer. */
+void log_event(struct log *log, enum log_kind kind, int64_t now_ns, int priority,
+	       const struct log_about *about, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
 
 /* Tell what was suppressed and is over. Call it every second or so; `all`: also what is not over yet (at the end). */
 void log_suppressed(struct log *log, int64_t now_ns, bool all);

@@ -2,6 +2,7 @@
 
 #include "daemon/args.h"
 #include "daemon/config-keys.h"
+#include "daemon/log.h"
 
 #include <string.h>
 
@@ -74,6 +75,32 @@ static void put_paragraph(FILE *file, const char *text)
 	put_sentences(file, text);
 }
 
+static void put_journal(FILE *file)
+{
+	static const struct {
+		const char *id, *what;
+	} events[] = {
+		{ LOG_ID_STARTED, "It serves." },
+		{ LOG_ID_STOPPED, "It has ended in good order; the text says what it had counted." },
+		{ LOG_ID_RELOADED, "The configuration was read again, and taken." },
+		{ LOG_ID_RELOAD_FAILED, "It was not taken; lines before say why." },
+		{ LOG_ID_DENIED, "A peer may not do what it asked for." },
+		{ LOG_ID_LIMITS, "Limits were set or removed at run time." },
+		{ LOG_ID_METRIC, "A metric was declared at run time." },
+		{ LOG_ID_HANGS, "A thread has not gone round for half of WatchdogSec=." },
+	};
+
+	(void)fputs(".SH JOURNAL\n", file);
+	put_sentences(
+		file,
+		"In the journal a line about a peer has RATIOND_PEER, and one about a path or pattern RATIOND_PATH. These events can be "
+		"told by MESSAGE_ID:");
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		(void)fprintf(file, ".TP\n%s\n", events[i].id);
+		put_sentences(file, events[i].what);
+	}
+}
+
 void manual_daemon(FILE *file)
 {
 	put_title(file, "rationd", 8,
@@ -109,6 +136,7 @@ void manual_daemon(FILE *file)
 		file,
 		"Read the configuration again, all or nothing. An error in it is logged, and what ran before goes on. Keys that can't "
 		"change while the daemon runs are named in the log. rationctl reload does the same, waits, and says how it went.");
+	put_journal(file);
 	(void)fputs(
 		".SH EXIT STATUS\n.TP\n0\nStopped by a signal.\n.TP\n1\nCan\\(aqt start or go on; the log says why.\n"
 		".TP\n64\nWrong usage.\n.TP\n78\nThe configuration has errors.\n.SH FILES\n.TP\n",

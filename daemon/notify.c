@@ -3,9 +3,43 @@
 #include "daemon/clock.h"
 
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <systemd/sd-daemon.h>
 
 /* A service manager that does not listen is no reason to stop: every failure is ignored. */
+
+/*
+ * For what is said again and again, and may be lost: a service manager that does not listen for a while must not hold us up, and we it
+ * neither. (sd_notify waits.)
+ */
+static void notify_passing(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t len = path != NULL ? strlen(path) : 0;
+	int fd;
+
+	if (len < 2 || len >= sizeof(to.sun_path) || (path[0] != '/' && path[0] != '@')) {
+		return;
+	}
+	memcpy(to.sun_path, path, len);
+	if (path[0] == '@') {
+		to.sun_path[0] = '\0'; /* an abstract one */
+	}
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0) {
+		(void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&to,
+			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+		(void)close(fd);
+	}
+}
 
 void notify_ready(const char *status)
 {
@@ -24,7 +58,10 @@ void notify_stopping(void)
 
 void notify_status(const char *status)
 {
-	(void)sd_notifyf(0, "STATUS=%s", status);
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "STATUS=%s", status);
+	notify_passing(text);
 }
 
 int64_t notify_watchdog_ns(void)
@@ -39,7 +76,7 @@ int64_t notify_watchdog_ns(void)
 
 void notify_alive(void)
 {
-	(void)sd_notify(0, "WATCHDOG=1");
+	notify_passing("WATCHDOG=1");
 }
 
 void notify_failed(int error, const char *text)

@@ -286,11 +286,13 @@ int reload(struct daemon *daemon, struct reload_told *told)
 	told->good = r == 0;
 	if (r != 0) {
 		daemon_count(&daemon->reloads_failed);
-		log_line(&daemon->log, LOG_ERR,
-			 "the configuration was not reloaded; what ran before goes on");
+		log_event(&daemon->log, LOG_KIND_MAX, 0, LOG_ERR,
+			  &(struct log_about){ .id = LOG_ID_RELOAD_FAILED },
+			  "the configuration was not reloaded; what ran before goes on");
 		return r;
 	}
 	daemon_count(&daemon->reloads);
-	log_line(&daemon->log, LOG_INFO, "the configuration was reloaded");
+	log_event(&daemon->log, LOG_KIND_MAX, 0, LOG_INFO,
+		  &(struct log_about){ .id = LOG_ID_RELOADED }, "the configuration was reloaded");
 	return 0;
 }

@@ -73,8 +73,10 @@ void serve_metric_set(struct connection *connection, const struct request *reque
 		refuse(connection, request->id, r, set->name);
 		return;
 	}
-	log_peer(&daemon->log, LOG_KIND_CONTROL, clock_monotonic_ns(), LOG_INFO, connection->peer,
-		 "declared metric %.*s", (int)set->name.len, set->name.at);
+	log_event(&daemon->log, LOG_KIND_CONTROL, clock_monotonic_ns(), LOG_INFO,
+		  &(struct log_about){
+			  .id = LOG_ID_METRIC, .peer = connection->peer, .path = set->name },
+		  "declared metric %.*s", (int)set->name.len, set->name.at);
 	answer(connection, request->id, set->name, &metric);
 }
 

@@ -199,9 +199,11 @@ void serve_quota_set(struct connection *connection, const struct request *reques
 			    serve_engine_text(r, wire->pattern));
 		return;
 	}
-	log_peer(&daemon->log, LOG_KIND_CONTROL, clock_monotonic_ns(), LOG_INFO, connection->peer,
-		 "set quota %.*s: %s", (int)rule.len, rule.pattern,
-		 limits_text(&rule.limits, &rule.window, text, sizeof(text)));
+	log_event(&daemon->log, LOG_KIND_CONTROL, clock_monotonic_ns(), LOG_INFO,
+		  &(struct log_about){
+			  .id = LOG_ID_LIMITS, .peer = connection->peer, .path = wire->pattern },
+		  "set quota %.*s: %s", (int)rule.len, rule.pattern,
+		  limits_text(&rule.limits, &rule.window, text, sizeof(text)));
 	waiting_wake_all(&daemon->waiting);
 	done(connection, request->id, findings);
 }
@@ -265,9 +267,11 @@ void serve_quota_remove(struct connection *connection, const struct request *req
 			    serve_engine_text(r, remove->pattern));
 		return;
 	}
-	log_peer(&daemon->log, LOG_KIND_CONTROL, clock_monotonic_ns(), LOG_INFO, connection->peer,
-		 "removed quota %.*s: %s", (int)remove->pattern.len, remove->pattern.at,
-		 remove->all_windows ? "all windows" : engine_window_text(&window, text));
+	log_event(&daemon->log, LOG_KIND_CONTROL, clock_monotonic_ns(), LOG_INFO,
+		  &(struct log_about){
+			  .id = LOG_ID_LIMITS, .peer = connection->peer, .path = remove->pattern },
+		  "removed quota %.*s: %s", (int)remove->pattern.len, remove->pattern.at,
+		  remove->all_windows ? "all windows" : engine_window_text(&window, text));
 	waiting_wake_all(&daemon->waiting);
 	done(connection, request->id, &none);
 }

@@ -219,8 +219,9 @@ static bool is_allowed(struct connection *connection, const struct request *requ
 	if (order == NULL || peer_is_admin(connection->fd, worker->settings.admin_group)) {
 		return true;
 	}
-	log_peer(&worker->daemon->log, LOG_KIND_DENIED, clock_monotonic_ns(), LOG_WARNING,
-		 connection->peer, "denied: it may not %s", order);
+	log_event(&worker->daemon->log, LOG_KIND_DENIED, clock_monotonic_ns(), LOG_WARNING,
+		  &(struct log_about){ .id = LOG_ID_DENIED, .peer = connection->peer },
+		  "denied: it may not %s", order);
 	serve_error(
 		connection, request->id, CODE_PERMISSION_DENIED,
 		"only root, the daemon's own user and the members of its admin_group may %s, over a unix socket",

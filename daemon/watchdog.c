@@ -41,10 +41,10 @@ static void name_silent(struct watchdog *watchdog, struct daemon *daemon,
 		return;
 	}
 	watchdog->named = watchdog->asked;
-	log_line(&daemon->log, LOG_ERR,
-		 "worker-%u has not gone round for %" PRIi64
-		 " ms: the service manager is no longer told that all is well",
-		 silent->index, waited / 1000000);
+	log_event(&daemon->log, LOG_KIND_MAX, 0, LOG_ERR, &(struct log_about){ .id = LOG_ID_HANGS },
+		  "worker-%u has not gone round for %" PRIi64
+		  " ms: the service manager is no longer told that all is well",
+		  silent->index, waited / 1000000);
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)

@@ -15,6 +15,8 @@ as() { # as USER COMMAND...
 	setpriv --reuid "$1" --regid "$1" --init-groups "${@:2}"
 }
 
+count() { journalctl --quiet --output cat "$@" | grep -c .; }
+
 say 'a stranger does not get in'
 expect_status 4 as stranger rationctl add requests/a
 expect_like '*ermission denied*' as stranger rationctl status
@@ -39,6 +41,13 @@ expect_status 1 as member rationctl charge requests/a 10
 expect_status 0 as admin rationctl metric set jobs --kind gauge
 expect_status 0 as admin rationctl reload
 expect_status 0 as admin rationctl quota remove requests
+
+say 'the journal has it by its fields'
+denied=MESSAGE_ID=20e1f1d000514615b9fdac7235e8d116 limits=MESSAGE_ID=ee3b8f4adb5a476b9513c1b31c70050d
+expect 4 count $denied _SYSTEMD_UNIT=rationd.service PRIORITY=4
+expect 1 count $denied RATIOND_PEER="$(journalctl --quiet --output cat --output-fields RATIOND_PEER $denied | head -n 1)"
+expect_like "unix pid * uid $(id -u admin)" journalctl --quiet --output cat --output-fields RATIOND_PEER $limits
+expect 2 count $limits RATIOND_PATH=requests PRIORITY=6
 
 say 'so does the user it runs as, and root'
 expect_status 0 as rationd rationctl reload

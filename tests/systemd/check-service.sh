@@ -21,7 +21,7 @@ expect '3  requests/first' rationctl get --exact requests/first
 expect active systemctl is-active rationd.service
 expect rationd stat -c %U "/proc/$(show MainPID)"
 expect 'root:rationd 660' stat -c '%U:%G %a' /run/rationd/rationd.sock
-expect_like 'Serving on 1 socket with * worker*' show StatusText
+expect_like 'Serving on 1 socket with * worker*: * connection*, * requests/s, * adds/s.' show StatusText
 expect 0 show NFileDescriptorStore
 
 say 'what is after it finds it ready'

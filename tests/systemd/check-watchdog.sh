@@ -39,4 +39,6 @@ for ((i = 0; i < 25; i++)); do
 	sleep 0.1
 done
 expect 0 show NRestarts
+busy() { [[ $(show StatusText) =~ ,\ [1-9][0-9]*\ adds/s ]]; }
+within 6 busy
 say 'done'

@@ -27,19 +27,19 @@ static void name_of(int fd, char *name)
 	}
 }
 
-static int bind_tcp(const struct addrinfo *to, int *ret_fd)
+static int bind_tcp(const struct addrinfo *to, bool any, int *ret_fd)
 {
 	_cleanup_close_ int fd =
 		socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int on = 1, off = 0;
+	int on = 1, v6_only = !any;
 
 	if (fd < 0) {
 		return -errno;
 	}
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* [::] is both families; an address of one family is that one. */
+	/* * is both families; an address of one family is that one, so that 0.0.0.0 and [::] can have the same port. */
 	if (to->ai_family == AF_INET6) {
-		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
 	}
 	if (bind(fd, to->ai_addr, to->ai_addrlen) != 0 || listen(fd, LISTENER_BACKLOG) != 0) {
 		return -errno;
@@ -57,13 +57,13 @@ static void close_all(struct socket_tcp *all, size_t n)
 }
 
 /* Every address of the host. A machine without IPv6 still lists ::1 for localhost: one that can't be had here is no error. */
-static int open_each(const struct addrinfo *to, const char *name, struct socket_tcp *all,
+static int open_each(const struct addrinfo *to, bool any, const char *name, struct socket_tcp *all,
 		     size_t *ret_n)
 {
 	size_t n = 0;
 
 	for (; to != NULL && n < SOCKET_TCP_MAX; to = to->ai_next) {
-		int r = bind_tcp(to, &all[n].fd);
+		int r = bind_tcp(to, any, &all[n].fd);
 
 		if (r == 0) {
 			(void)snprintf(all[n].name, sizeof(all[n].name), "%s", name);
@@ -78,8 +78,8 @@ static int open_each(const struct addrinfo *to, const char *name, struct socket_
 	return n > 0 ? 0 : -EADDRNOTAVAIL;
 }
 
-static int open_host(struct log *log, const char *host, const char *port, const char *name,
-		     struct socket_tcp *all, size_t *ret_n)
+static int open_host(struct log *log, const char *host, bool any, const char *port,
+		     const char *name, struct socket_tcp *all, size_t *ret_n)
 {
 	const struct addrinfo hints = {
 		.ai_family = AF_UNSPEC,
@@ -93,7 +93,7 @@ static int open_host(struct log *log, const char *host, const char *port, const 
 		log_line(log, LOG_ERR, "%s: can't find the host: %s", name, gai_strerror(r));
 		return -EADDRNOTAVAIL;
 	}
-	r = open_each(found, name, all, ret_n);
+	r = open_each(found, any, name, all, ret_n);
 	freeaddrinfo(found);
 	return r;
 }
@@ -107,9 +107,9 @@ int socket_tcp_open(struct log *log, const struct address *address,
 
 	(void)address_format(address, name);
 	(void)snprintf(port, sizeof(port), "%u", address->port);
-	r = open_host(log, any ? "::" : address->host, port, name, all, ret_n);
+	r = open_host(log, any ? "::" : address->host, any, port, name, all, ret_n);
 	if (any && r < 0 && r != -EADDRINUSE) {
-		r = open_host(log, "0.0.0.0", port, name, all, ret_n); /* no IPv6 here */
+		r = open_host(log, "0.0.0.0", any, port, name, all, ret_n); /* no IPv6 here */
 	}
 	if (r < 0) {
 		log_line(log, LOG_ERR, "%s: can't listen: %s", name, strerror(-r));

@@ -557,18 +557,28 @@ static void test_tcp(void **state)
 	test_daemon_stop(daemon);
 }
 
+/* A port that nobody has at ::1; 0: the machine has no IPv6. */
+static unsigned ipv6_port(void)
+{
+	struct sockaddr_in6 probe = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	socklen_t len = sizeof(probe);
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool has_ipv6 = fd >= 0 && bind(fd, (struct sockaddr *)&probe, sizeof(probe)) == 0 &&
+			getsockname(fd, (struct sockaddr *)&probe, &len) == 0;
+
+	(void)close(fd);
+	return has_ipv6 ? ntohs(probe.sin6_port) : 0;
+}
+
 /* One address for both families, where the machine has both. */
 static void test_tcp_dual_stack(void **state)
 {
 	struct test_daemon *daemon;
 	struct wire *wire;
-	struct sockaddr_in6 probe = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool has_ipv6 = fd >= 0 && bind(fd, (struct sockaddr *)&probe, sizeof(probe)) == 0;
+	bool has_ipv6 = ipv6_port() != 0;
 	unsigned port;
 
 	(void)state;
-	(void)close(fd);
 	daemon = test_daemon_start("workers = 1\nlisten = tcp:*:0\n");
 	port = (unsigned)number_in_log(daemon, has_ipv6 ? "listening on tcp:[::]:"
 							: "listening on tcp:0.0.0.0:");
@@ -580,6 +590,30 @@ static void test_tcp_dual_stack(void **state)
 		(void)wire_hello(wire, 0, 0, 0, NULL);
 		(void)wire_free(wire);
 	}
+	test_daemon_stop(daemon);
+}
+
+/* An address of each family: an IPv6 one is that and no more, so they can share a port. */
+static void test_tcp_of_both_families(void **state)
+{
+	struct test_daemon *daemon;
+	struct wire *wire;
+	char config[128];
+	unsigned port = ipv6_port();
+
+	(void)state;
+	if (port == 0) {
+		skip();
+	}
+	(void)snprintf(config, sizeof(config),
+		       "workers = 1\nlisten = tcp:[::]:%u\nlisten = tcp:0.0.0.0:%u\n", port, port);
+	daemon = test_daemon_start(config);
+	wire = wire_open_tcp(AF_INET, port);
+	(void)wire_hello(wire, 0, 0, 0, NULL);
+	(void)wire_free(wire);
+	wire = wire_open_tcp(AF_INET6, port);
+	(void)wire_hello(wire, 0, 0, 0, NULL);
+	(void)wire_free(wire);
 	test_daemon_stop(daemon);
 }
 
@@ -739,6 +773,7 @@ int main(void)
 		cmocka_unit_test(test_socket_mode),
 		cmocka_unit_test(test_tcp),
 		cmocka_unit_test(test_tcp_dual_stack),
+		cmocka_unit_test(test_tcp_of_both_families),
 		cmocka_unit_test(test_port_in_use),
 		cmocka_unit_test(test_activation),
 		cmocka_unit_test(test_activation_with_wrong_socket),

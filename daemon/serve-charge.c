@@ -50,8 +50,10 @@ static bool ledger_has_room(struct worker *worker, struct session *session,
 	return has_room;
 }
 
-static int ledger_add(struct worker *worker, struct session *session, bool detached,
-		      const struct engine_charge_item *item)
+/* change: held_add or held_take, with what they return. */
+static int ledger_change(struct worker *worker, struct session *session, bool detached,
+			 const struct engine_charge_item *item,
+			 int (*change)(struct held *held, const char *path, size_t len, int64_t n))
 {
 	struct daemon *daemon = worker->daemon;
 	uint32_t before;
@@ -59,33 +61,26 @@ static int ledger_add(struct worker *worker, struct session *session, bool detac
 
 	if (detached) {
 		(void)pthread_mutex_lock(&daemon->detached_lock);
-		r = held_add(&daemon->detached, item->path, item->len, item->n);
+		r = change(&daemon->detached, item->path, item->len, item->n);
 		(void)pthread_mutex_unlock(&daemon->detached_lock);
 		return r;
 	}
 	before = held_paths(&session->held);
-	r = held_add(&session->held, item->path, item->len, item->n);
+	r = change(&session->held, item->path, item->len, item->n);
 	stats_add(&worker->stats.held_paths, held_paths(&session->held) - (uint64_t)before);
 	return r;
+}
+
+static int ledger_add(struct worker *worker, struct session *session, bool detached,
+		      const struct engine_charge_item *item)
+{
+	return ledger_change(worker, session, detached, item, held_add);
 }
 
 static int ledger_take(struct worker *worker, struct session *session, bool detached,
 		       const struct engine_charge_item *item)
 {
-	struct daemon *daemon = worker->daemon;
-	uint32_t before;
-	int r;
-
-	if (detached) {
-		(void)pthread_mutex_lock(&daemon->detached_lock);
-		r = held_take(&daemon->detached, item->path, item->len, item->n);
-		(void)pthread_mutex_unlock(&daemon->detached_lock);
-		return r;
-	}
-	before = held_paths(&session->held);
-	r = held_take(&session->held, item->path, item->len, item->n);
-	stats_add(&worker->stats.held_paths, held_paths(&session->held) - (uint64_t)before);
-	return r;
+	return ledger_change(worker, session, detached, item, held_take);
 }
 
 /* Out of memory after the grant: gauges go back, all of them; what was in counters stays there, as if they had been added to. */

@@ -92,17 +92,24 @@ static void give_up(struct wait *wait, int r)
 	}
 }
 
-/* It is not its turn, but is it right, and could it ever fit? */
-static bool may_wait(struct wait *wait)
+/* What would a charge say now? As engine_charge. */
+static int ask(const struct wait *wait, struct serve_bindings *bindings, size_t *ret_index)
 {
 	struct worker *worker = wait->connection->worker;
-	struct serve_bindings bindings = { .arena = &worker->out };
 	const struct engine_charge charge = { .items = wait->order.items,
 					      .n = wait->order.n,
 					      .time = *worker_time(worker),
 					      .dry_run = true };
+
+	return engine_charge(worker->engine, &charge, serve_bindings_note, bindings, ret_index);
+}
+
+/* It is not its turn, but is it right, and could it ever fit? */
+static bool may_wait(struct wait *wait)
+{
+	struct serve_bindings bindings = { .arena = &wait->connection->worker->out };
 	size_t index = 0;
-	int r = engine_charge(worker->engine, &charge, serve_bindings_note, &bindings, &index);
+	int r = ask(wait, &bindings, &index);
 
 	if (r == 0 || (r == ENGINE_E_REFUSED && !bindings.never)) {
 		return true;
@@ -169,15 +176,10 @@ static void try(struct wait *wait)
 	set_timer(wait, anew ? WAIT_RETRY_NS : retry_ns);
 }
 
-/* Its time is over: what would a charge say now? */
+/* Its time is over. */
 static void time_out(struct wait *wait)
 {
-	struct worker *worker = wait->connection->worker;
-	struct serve_bindings bindings = { .arena = &worker->out };
-	const struct engine_charge charge = { .items = wait->order.items,
-					      .n = wait->order.n,
-					      .time = *worker_time(worker),
-					      .dry_run = true };
+	struct serve_bindings bindings = { .arena = &wait->connection->worker->out };
 	size_t index = 0;
 	int64_t retry_ns;
 	bool anew;
@@ -186,7 +188,7 @@ static void time_out(struct wait *wait)
 	if (try_once(wait, &retry_ns, &anew) == TRIED_DONE) {
 		return;
 	}
-	r = engine_charge(worker->engine, &charge, serve_bindings_note, &bindings, &index);
+	r = ask(wait, &bindings, &index);
 	finish(wait, r == 0 ? ENGINE_E_REFUSED : r, &bindings, index);
 }
 

@@ -109,22 +109,6 @@ static bool read_deltas(struct span span, int64_t *deltas)
 	return true;
 }
 
-/* The body of a request that has an id or none, then an Add, and nothing else. */
-static bool find_add(struct span message, uint64_t *ret_id, struct span *ret_body)
-{
-	uint64_t id = 0, tag;
-
-	if (!span_varint(&message, UINT32_MAX, &tag)) {
-		return false;
-	}
-	if (tag == ID &&
-	    !(span_varint(&message, UINT64_MAX, &id) && span_varint(&message, UINT32_MAX, &tag))) {
-		return false;
-	}
-	*ret_id = id;
-	return tag == ADD && span_inner(&message, ret_body) && message.at == message.end;
-}
-
 /* The fields of the body, each at most once; the lists as they are. */
 static bool find_fields(struct span body, uint64_t *ret_batch, struct span *ret_handles,
 			struct span *ret_deltas)
@@ -167,7 +151,7 @@ int quick_decode_add(struct arena *arena, const uint8_t *bytes, size_t len,
 	struct span body, handles, deltas;
 	uint64_t id, batch;
 
-	if (!find_add((struct span){ .at = bytes, .end = bytes + len }, &id, &body) ||
+	if (!span_only((struct span){ .at = bytes, .end = bytes + len }, ID, ADD, &id, &body) ||
 	    !find_fields(body, &batch, &handles, &deltas)) {
 		return QUICK_E_OTHER;
 	}

@@ -37,22 +37,6 @@ static_assert(MAX_FRAME - 1 < 0x80, "all lengths are of one byte");
 
 /* ---- from bytes ---- */
 
-/* The body of a request that has an id or none, then a Get, and nothing else. */
-static bool find_get(struct span message, uint64_t *ret_id, struct span *ret_body)
-{
-	uint64_t id = 0, tag;
-
-	if (!span_varint(&message, UINT32_MAX, &tag)) {
-		return false;
-	}
-	if (tag == ID &&
-	    !(span_varint(&message, UINT64_MAX, &id) && span_varint(&message, UINT32_MAX, &tag))) {
-		return false;
-	}
-	*ret_id = id;
-	return tag == GET && span_inner(&message, ret_body) && message.at == message.end;
-}
-
 /* The paths are only counted. */
 static bool read_get(struct span body, size_t *ret_n_paths, uint64_t *ret_consistency)
 {
@@ -103,7 +87,7 @@ int quick_decode_get(struct arena *arena, const uint8_t *bytes, size_t len,
 	uint64_t id, consistency;
 	size_t n_paths;
 
-	if (!find_get((struct span){ .at = bytes, .end = bytes + len }, &id, &body) ||
+	if (!span_only((struct span){ .at = bytes, .end = bytes + len }, ID, GET, &id, &body) ||
 	    !read_get(body, &n_paths, &consistency)) {
 		return QUICK_E_OTHER;
 	}

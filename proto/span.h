@@ -48,6 +48,23 @@ static inline bool span_inner(struct span *span, struct span *ret_inner)
 	return true;
 }
 
+/* The body of a message that has an id or none, then a part with that tag, and nothing else. */
+static inline bool span_only(struct span message, uint64_t id_tag, uint64_t tag, uint64_t *ret_id,
+			     struct span *ret_body)
+{
+	uint64_t id = 0, is;
+
+	if (!span_varint(&message, UINT32_MAX, &is)) {
+		return false;
+	}
+	if (is == id_tag &&
+	    !(span_varint(&message, UINT64_MAX, &id) && span_varint(&message, UINT32_MAX, &is))) {
+		return false;
+	}
+	*ret_id = id;
+	return is == tag && span_inner(&message, ret_body) && message.at == message.end;
+}
+
 /* Write a field whose tag is one byte; one that is 0 is left out, as proto3 wants it. Returns where it ends, at most 11 bytes on. */
 static inline uint8_t *span_put(uint8_t *at, uint8_t tag, uint64_t value)
 {

@@ -53,21 +53,25 @@ int engine_rules_check(const struct engine_rule *rules, size_t n, engine_fault_f
 	return r < 0 ? r : faults.n_fatal;
 }
 
+static int plan_metric(struct relimit *relimit, const struct layer_metric *metric)
+{
+	const struct relimit_scope scope = {
+		.limited = metric->limited,
+		.planes = UINT32_MAX,
+		.path = metric->name,
+		.len = metric->entry.len,
+	};
+
+	return relimit_plan(relimit, &scope);
+}
+
 static int plan_metrics(struct relimit *relimit, const struct layer *layer)
 {
 	int r = 0;
 
 	for (struct table_entry *at = table_next(&layer->metrics, NULL); r == 0 && at;
 	     at = table_next(&layer->metrics, at)) {
-		const struct layer_metric *metric = TABLE_THING(struct layer_metric, at);
-		const struct relimit_scope scope = {
-			.limited = metric->limited,
-			.planes = UINT32_MAX,
-			.path = metric->name,
-			.len = metric->entry.len,
-		};
-
-		r = relimit_plan(relimit, &scope);
+		r = plan_metric(relimit, TABLE_THING(struct layer_metric, at));
 	}
 	return r;
 }
@@ -81,15 +85,9 @@ static int plan_replacement(struct relimit *relimit, const struct layer *old,
 	for (struct table_entry *at = table_next(&old->metrics, NULL); r == 0 && at;
 	     at = table_next(&old->metrics, at)) {
 		const struct layer_metric *metric = TABLE_THING(struct layer_metric, at);
-		const struct relimit_scope scope = {
-			.limited = metric->limited,
-			.planes = UINT32_MAX,
-			.path = metric->name,
-			.len = metric->entry.len,
-		};
 
 		if (!layer_metric(new, metric->name, metric->entry.len)) {
-			r = relimit_plan(relimit, &scope);
+			r = plan_metric(relimit, metric);
 		}
 	}
 	return r;

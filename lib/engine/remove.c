@@ -38,20 +38,6 @@ struct removal {
 	struct retired *retired; /* its id must not come back */
 };
 
-static void fold_rest(struct engine *engine, uint32_t id)
-{
-	uint32_t n = atomic_load_explicit(&engine->n_seats, memory_order_acquire);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct slot *slot = bank_slot(&engine->seats[i].bank, id);
-		int64_t growth;
-
-		if (slot && slot_claim(slot, &growth)) {
-			(void)plane_fold(&engine->planes, &engine->tree, id, growth);
-		}
-	}
-}
-
 static void forget(struct engine *engine, struct removal *removal)
 {
 	struct name *name = removal->name;
@@ -92,7 +78,7 @@ static void remove_leaves(struct engine *engine, struct removal *removals, size_
 	}
 	grace_wait();
 	for (size_t i = 0; i < n; i++) {
-		fold_rest(engine, removals[i].name->id);
+		worker_settle(engine, removals[i].name->id);
 	}
 	fold_end(&engine->keeper);
 	for (size_t i = 0; i < n; i++) {

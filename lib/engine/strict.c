@@ -31,21 +31,6 @@ bool strict_own_is_far(const struct engine *engine, uint32_t id, const struct sl
 	return tree_far(worker_own(engine, id));
 }
 
-/* Fold whatever the slots of this counter hold; nobody adds to them. */
-static void settle(struct engine *engine, uint32_t id)
-{
-	uint32_t n = atomic_load_explicit(&engine->n_seats, memory_order_acquire);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct slot *slot = bank_slot(&engine->seats[i].bank, id);
-		int64_t growth;
-
-		if (slot && slot_claim(slot, &growth)) {
-			(void)plane_fold(&engine->planes, &engine->tree, id, growth);
-		}
-	}
-}
-
 static bool belongs(const struct engine *engine, uint32_t id, uint32_t root)
 {
 	return (tree_life(&engine->tree, id) & LIFE_LIVE) &&
@@ -70,7 +55,7 @@ void strict_turn_locked(struct engine *engine, uint32_t root)
 	grace_wait();
 	for (uint32_t id = 0; id < n; id++) {
 		if (belongs(engine, id, root)) {
-			settle(engine, id);
+			worker_settle(engine, id);
 		}
 	}
 	fold_end(&engine->keeper);

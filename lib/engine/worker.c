@@ -62,6 +62,20 @@ void engine_leave(struct engine_worker *worker)
 	(void)pthread_mutex_unlock(&engine->seats_mutex);
 }
 
+void worker_settle(struct engine *engine, uint32_t id)
+{
+	uint32_t n = atomic_load_explicit(&engine->n_seats, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct slot *slot = bank_slot(&engine->seats[i].bank, id);
+		int64_t growth;
+
+		if (slot && slot_claim(slot, &growth)) {
+			(void)plane_fold(&engine->planes, &engine->tree, id, growth);
+		}
+	}
+}
+
 void worker_deinit(struct engine_worker *worker)
 {
 	bank_deinit(&worker->bank);

@@ -30,4 +30,7 @@ void worker_resume(struct engine_worker *worker);
 /* Add n to the worker's slot and fold what it holds. True if that took a total beyond TREE_EDGE. |n| is below STRICT_AMOUNT, or the sum is known to fit. */
 bool worker_fold(struct engine_worker *worker, uint32_t id, struct slot *slot, int64_t n);
 
+/* Fold what all seats' slots of this id hold; nobody adds to them. */
+void worker_settle(struct engine *engine, uint32_t id);
+
 void worker_deinit(struct engine_worker *worker);

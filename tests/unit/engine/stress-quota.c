@@ -20,16 +20,6 @@
 #define BATCH 16
 #define HELD_MAX 40
 
-/* cmocka's own asserts are for the main thread alone. */
-#define CHECK(condition)                                                                      \
-	do {                                                                                  \
-		if (!(condition)) {                                                           \
-			(void)fprintf(stderr, "%s:%d: %s (RATION_SEED=%llu)\n", __FILE__,     \
-				      __LINE__, #condition, (unsigned long long)test_seed()); \
-			abort();                                                              \
-		}                                                                             \
-	} while (0)
-
 static struct quota_time time_now(void)
 {
 	int64_t mono = test_now_ns();

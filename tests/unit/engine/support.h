@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/engine/engine.h"
@@ -17,6 +18,16 @@
 #include "lib/engine/worker.h"
 
 #define SECOND INT64_C(1000000000)
+
+/* For other threads: cmocka's own asserts are for the main thread alone. */
+#define CHECK(condition)                                                                      \
+	do {                                                                                  \
+		if (!(condition)) {                                                           \
+			(void)fprintf(stderr, "%s:%d: %s (RATION_SEED=%llu)\n", __FILE__,     \
+				      __LINE__, #condition, (unsigned long long)test_seed()); \
+			abort();                                                              \
+		}                                                                             \
+	} while (0)
 
 struct bench {
 	struct engine *engine;

@@ -21,16 +21,6 @@
 #define N_GROUPS 3
 #define BATCH 16
 
-/* cmocka's own asserts are for the main thread alone. */
-#define CHECK(condition)                                                                      \
-	do {                                                                                  \
-		if (!(condition)) {                                                           \
-			(void)fprintf(stderr, "%s:%d: %s (RATION_SEED=%llu)\n", __FILE__,     \
-				      __LINE__, #condition, (unsigned long long)test_seed()); \
-			abort();                                                              \
-		}                                                                             \
-	} while (0)
-
 struct sums {
 	alignas(64) _Atomic(int64_t) added[N_LEAVES];
 	_Atomic(int64_t) begun[N_LEAVES];

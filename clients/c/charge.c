@@ -179,10 +179,7 @@ static void take_charged(struct charging *charging, const struct charged *charge
 		charging->client->holds = true;
 		finish(charging, 0, "", 0);
 	} else {
-		const struct text *by = charged->n_bindings > 0 ? &charged->bindings[0].path : NULL;
-
-		finish(charging, RATION_RESOURCE_EXHAUSTED, by == NULL ? "" : by->at,
-		       by == NULL ? 0 : by->len);
+		finish(charging, RATION_RESOURCE_EXHAUSTED, "", 0);
 	}
 }
 
@@ -286,6 +283,14 @@ static int abandon(struct charging *charging)
 	return error_set(-ETIMEDOUT, "the daemon did not answer in time");
 }
 
+static int refused(const struct ration_charge_result *result)
+{
+	if (result->n_bindings == 0) {
+		return error_set(RATION_RESOURCE_EXHAUSTED, "refused");
+	}
+	return error_set(RATION_RESOURCE_EXHAUSTED, "refused by %s", result->bindings[0].path);
+}
+
 static int result_of(struct charging *charging, struct ration_charge_result **ret_result)
 {
 	int r = charging->result;
@@ -293,6 +298,8 @@ static int result_of(struct charging *charging, struct ration_charge_result **re
 	if (r == -ENOTCONN) {
 		(void)error_set(r, "no daemon at %s: %s", charging->client->address.url,
 				charging->text);
+	} else if (charging->answer != NULL && !charging->answer->granted) {
+		(void)refused(charging->answer);
 	} else if (r != 0) {
 		(void)error_set(r, "%s", charging->text);
 	}
@@ -380,8 +387,7 @@ static int run_dry(struct ration *client, struct request *request, int64_t deadl
 		return r;
 	}
 	if (!result->granted) {
-		r = error_set(RATION_RESOURCE_EXHAUSTED, "%s",
-			      result->n_bindings > 0 ? result->bindings[0].path : "");
+		r = refused(result);
 	}
 	if (ret_result != NULL) {
 		*ret_result = result;

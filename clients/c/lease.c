@@ -60,6 +60,19 @@ static void note(struct ration_lease *lease, int code, const struct text *text)
 	lease_due(lease);
 }
 
+static void note_refusal(struct ration_lease *lease, const struct leased *leased)
+{
+	const struct text refused = text_of("refused");
+
+	note(lease, RATION_RESOURCE_EXHAUSTED, &refused);
+	if (leased->n_bindings > 0) {
+		const struct text *by = &leased->bindings[0].path;
+
+		(void)snprintf(lease->text, sizeof(lease->text), "refused by %.*s", (int)by->len,
+			       by->at);
+	}
+}
+
 /* Refused: not before the daemon says that it may fit, and not sooner each time. */
 static void back_off(struct ration_lease *lease, const struct leased *leased, int64_t now)
 {
@@ -108,17 +121,13 @@ static void take_leased(struct ration_lease *lease, const struct leased *leased,
 	bool wanted =
 		lease->ask.request.type == REQUEST_LEASE || lease->ask.request.lease_renew.want > 0;
 	int64_t granted = leased->granted > 0 ? leased->granted : 0;
-	struct text text = text_of("");
+	const struct text text = text_of("");
 
 	lease->reported = 0;
 	lease->held = lease->held || granted > 0;
 	atomic_store_explicit(&lease->called, false, memory_order_relaxed);
 	if (wanted && granted == 0 && (!lease->held || leased->n_bindings > 0)) {
-		text = text_of("refused");
-		if (leased->n_bindings > 0) {
-			text = leased->bindings[0].path;
-		}
-		note(lease, RATION_RESOURCE_EXHAUSTED, &text);
+		note_refusal(lease, leased);
 		back_off(lease, leased, now);
 	} else {
 		note(lease, RATION_OK, &text);

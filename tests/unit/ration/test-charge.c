@@ -245,6 +245,7 @@ static void test_refused_names_what_binds(void **state)
 	fake_send(&peer, &reply);
 	(void)pthread_join(one.thread, NULL);
 	assert_int_equal(one.result, RATION_RESOURCE_EXHAUSTED);
+	assert_string_equal(one.text, "refused by jobs");
 	assert_false(one.answer->granted);
 	assert_int_equal(one.answer->n_omitted, 7);
 	assert_int_equal(one.answer->n_bindings, 3);

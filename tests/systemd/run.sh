@@ -25,7 +25,7 @@ for tree in "$here" "$build" "$helpers"; do
 done
 
 status=0
-"$here/systemd-box" run --timeout 120 "${options[@]}" -- \
+"$here/systemd-box" run --timeout 240 "${options[@]}" -- \
 	env BUILD="$build" HELPERS="$helpers" bash "$here/$checks" || status=$?
 ((status != 77)) || skip "no systemd of our own on this machine, see above"
 exit "$status"

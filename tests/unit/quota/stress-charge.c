@@ -418,14 +418,25 @@ static void test_forced_charges(void **state)
 #else
 #define N_RESTS 6000u
 #endif
+#define N_RESTS_ENOUGH 600u /* where a barrier takes long */
+#define RESTS_NS INT64_C(10000000000)
 #define N_STEPS 4u
 
 static struct {
 	struct quota_node root, node;
 	pthread_barrier_t barrier;
 	struct test_random random[N_THREADS];
-	uint64_t wrong; /* thread 0's */
+	int64_t until;
+	/* Thread 0's, while the others wait. */
+	bool over;
+	uint64_t wrong;
 } rests;
+
+/* Was rest, counted from 0, the last one? */
+static bool is_last(unsigned rest, int64_t until)
+{
+	return rest + 1 == N_RESTS || !test_goes_on(until, rest + 1 >= N_RESTS_ENOUGH);
+}
 
 static void check_claims(void)
 {
@@ -442,8 +453,11 @@ static void *claim_main(void *arg)
 	struct test_random *random = arg;
 	int64_t held = 0;
 
-	for (unsigned rest = 0; rest < N_RESTS; rest++) {
+	for (unsigned rest = 0;; rest++) {
 		(void)pthread_barrier_wait(&rests.barrier);
+		if (rests.over) {
+			return NULL;
+		}
 		for (unsigned step = 0; step < N_STEPS; step++) {
 			int64_t n = 1 + (int64_t)test_random_below(random, 4);
 
@@ -467,9 +481,9 @@ static void *claim_main(void *arg)
 			limits.low = (int64_t)test_random_below(random, 3) * 6;
 			quota_set_limits(&rests.node, &limits, &now);
 			check_claims();
+			rests.over = is_last(rest, rests.until);
 		}
 	}
-	return NULL;
 }
 
 static void test_claims_at_rest(void **state)
@@ -482,6 +496,7 @@ static void test_claims_at_rest(void **state)
 	quota_init(&rests.root, &none, NULL, &root, 0, &now);
 	quota_init(&rests.node, &none, &rests.root, &node, 0, &now);
 	assert_int_equal(pthread_barrier_init(&rests.barrier, NULL, N_THREADS), 0);
+	rests.until = test_now_ns() + RESTS_NS;
 	for (size_t i = 0; i < N_THREADS; i++) {
 		test_random_init(&rests.random[i], 700 + i);
 		assert_int_equal(pthread_create(&threads[i], NULL, claim_main, &rests.random[i]),
@@ -500,6 +515,7 @@ static struct {
 	struct quota_node nodes[2]; /* without a window, and with one */
 	pthread_barrier_t barrier;
 	int64_t seen; /* by who set the max, right after that */
+	bool over;
 	int result;
 	uint64_t wrong, granted, refused;
 } meeting;
@@ -507,7 +523,7 @@ static struct {
 static void *meet_main(void *arg)
 {
 	(void)arg;
-	for (unsigned rest = 0; rest < N_RESTS; rest++) {
+	for (unsigned rest = 0; !meeting.over; rest++) {
 		(void)pthread_barrier_wait(&meeting.barrier);
 		meeting.result = quota_try_charge(&meeting.nodes[rest % 2], 60, &now, NULL);
 		(void)pthread_barrier_wait(&meeting.barrier);
@@ -521,6 +537,7 @@ static void test_either_side_sees_the_other(void **state)
 	static const struct window hour = { .kind = WINDOW_PER,
 					    .duration_ns = INT64_C(3600000000000) };
 	struct quota_reading reading;
+	int64_t until = test_now_ns() + RESTS_NS;
 	struct test_random random;
 	pthread_t thread;
 
@@ -528,7 +545,7 @@ static void test_either_side_sees_the_other(void **state)
 	test_random_init(&random, 800);
 	assert_int_equal(pthread_barrier_init(&meeting.barrier, NULL, 2), 0);
 	assert_int_equal(pthread_create(&thread, NULL, meet_main, NULL), 0);
-	for (unsigned rest = 0; rest < N_RESTS; rest++) {
+	for (unsigned rest = 0; !meeting.over; rest++) {
 		struct quota_node *node = &meeting.nodes[rest % 2];
 		bool by_shadow = rest % 4 >= 2;
 		struct quota_limits before = { .max = by_shadow ? 50 : 100,
@@ -545,6 +562,7 @@ static void test_either_side_sees_the_other(void **state)
 		quota_set_limits(node, &after, &now);
 		quota_read(node, &now, &reading);
 		meeting.seen = reading.usage;
+		meeting.over = is_last(rest, until);
 		(void)pthread_barrier_wait(&meeting.barrier);
 		meeting.wrong += meeting.result == 0 && meeting.seen != 60;
 		meeting.granted += meeting.result == 0;

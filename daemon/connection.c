@@ -47,6 +47,31 @@ struct connection *connection_free(struct connection *connection)
 	return NULL;
 }
 
+bool connection_is_held_up(const struct connection *connection)
+{
+	return connection->interning || connection->deferred;
+}
+
+void connection_defer(struct connection *connection)
+{
+	struct worker *worker = connection->worker;
+
+	if (!connection->deferred) {
+		connection->deferred = true;
+		TAILQ_INSERT_TAIL(&worker->deferred, connection, next_deferred);
+		worker_wake(worker);
+	}
+}
+
+static void forget_turns(struct connection *connection)
+{
+	serve_intern_drop(connection);
+	if (connection->deferred) {
+		connection->deferred = false;
+		TAILQ_REMOVE(&connection->worker->deferred, connection, next_deferred);
+	}
+}
+
 bool connection_is_active(const struct connection *connection)
 {
 	return connection->state == CONNECTION_NEW || connection->state == CONNECTION_OPEN;
@@ -72,6 +97,7 @@ bool connection_hung_up(const struct connection *connection)
 
 void connection_leave(struct connection *connection)
 {
+	forget_turns(connection);
 	(void)event_del(&connection->readable);
 	(void)event_del(&connection->writable);
 	(void)event_del(&connection->timer);
@@ -193,6 +219,7 @@ void connection_reply(struct connection *connection, const struct reply *reply)
 
 static void begin_end(struct connection *connection)
 {
+	forget_turns(connection);
 	release_session(connection);
 	serve_walks_drop(connection);
 	serve_reload_drop(connection);
@@ -253,7 +280,8 @@ static bool has_read_enough(const struct connection *connection)
 static bool is_drained(const struct connection *connection)
 {
 	return has_read_enough(connection) && connection_is_active(connection) &&
-	       !connection->paused && connection->n_walks == 0;
+	       !connection->paused && !connection_is_held_up(connection) &&
+	       connection->n_walks == 0;
 }
 
 /* ---- what is waited for ---- */
@@ -354,18 +382,20 @@ void connection_settle(struct connection *connection)
 		begin_linger(connection);
 	}
 	if (connection->eof && connection_is_active(connection) && !pending &&
-	    connection->n_walks == 0 &&
+	    connection->n_walks == 0 && !connection_is_held_up(connection) &&
 	    (connection->n_waits == 0 || connection_hung_up(connection))) {
 		connection->lost = true;
 	}
 	want(connection, &connection->writable, &connection->writing,
 	     pending || (connection->n_walks > 0 && !connection->lost));
 	want(connection, &connection->readable, &connection->reading,
-	     !connection->eof && !connection->paused && connection->state != CONNECTION_ENDING &&
+	     !connection->eof && !connection->paused && !connection_is_held_up(connection) &&
+		     connection->state != CONNECTION_ENDING &&
 		     !(connection_is_active(connection) && has_read_enough(connection)));
 	note_since(&connection->write_since, pending);
 	note_since(&connection->frame_since, connection_is_active(connection) &&
 						     !connection->paused &&
+						     !connection_is_held_up(connection) &&
 						     input_left(&connection->input) > 0);
 	set_timer(connection);
 	if (connection->lost) {

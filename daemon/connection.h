@@ -44,13 +44,17 @@ enum connection_state {
 
 struct connection {
 	LIST_ENTRY(connection) link; /* in its worker's list */
-	struct worker *worker;	     /* NULL while on its way to one */
+	TAILQ_ENTRY(connection) next_deferred;
+	struct worker *worker; /* NULL while on its way to one */
 	int fd;
 	enum connection_state state;
-	bool paused;   /* not read from: too much output waits */
-	bool eof;      /* the client has shut down its direction */
-	bool lost;     /* an error on the socket: to be closed at once */
-	bool settled;  /* sent here by another worker to get its session */
+	bool paused;	    /* not read from: too much output waits */
+	bool eof;	    /* the client has shut down its direction */
+	bool lost;	    /* an error on the socket: to be closed at once */
+	bool settled;	    /* sent here by another worker to get its session */
+	bool interning;	    /* a long Intern of it is under way: see serve_intern_more */
+	bool awaits_intern; /* deferred until the long Intern of somebody else is done */
+	bool deferred; /* in its worker's list of those who come again, with what they have sent: see round_deferred */
 	bool draining; /* stopping: what was in the socket when the stop came is still answered */
 	bool reading, writing; /* which events are set */
 	int64_t drain_left;
@@ -97,6 +101,10 @@ bool connection_is_active(const struct connection *connection);
 bool connection_hung_up(const struct connection *connection);
 /* Write what the socket takes. */
 void connection_flush(struct connection *connection);
+/* What it has sent is to wait for another turn of the worker's loop. */
+void connection_defer(struct connection *connection);
+/* It waits for one: nothing more of it is taken now. */
+bool connection_is_held_up(const struct connection *connection);
 /* Bytes that wait for the socket. */
 size_t connection_waiting(struct connection *connection);
 /* A fault of the client's: log it, count it, and end. */

@@ -26,7 +26,12 @@ enum taken {
 /* False: the rest is not to be taken now. */
 static bool go_on(struct connection *connection)
 {
-	if (!connection_is_active(connection) || connection->lost) {
+	if (!connection_is_active(connection) || connection->lost ||
+	    connection_is_held_up(connection)) {
+		return false;
+	}
+	if (connection->worker->intern_left == 0) {
+		connection_defer(connection);
 		return false;
 	}
 	if (connection_waiting(connection) < (size_t)connection->worker->settings.max_output / 2) {
@@ -41,7 +46,7 @@ static bool go_on(struct connection *connection)
 	return !connection->lost;
 }
 
-/* One message. SERVE_E_MOVE: nothing was done. */
+/* One message. SERVE_E_MOVE, SERVE_E_LATER: nothing was done. */
 static int take_message(struct connection *connection, const uint8_t *message, size_t len,
 			unsigned *ret_worker)
 {
@@ -66,6 +71,9 @@ static int take_message(struct connection *connection, const uint8_t *message, s
 	r = serve(connection, &request, ret_worker);
 	if (r == SERVE_OK) {
 		stats_add(&worker->stats.frames_in, 1);
+	} else if (r == SERVE_E_LATER) {
+		connection->awaits_intern = true;
+		connection_defer(connection);
 	}
 	return r;
 }
@@ -102,17 +110,18 @@ static enum taken take_kept(struct connection *connection, const uint8_t **at, c
 		const uint8_t *message;
 		size_t message_len, used, lacking;
 		unsigned target;
+		int r;
 
 		switch (frame_find(input->bytes + input->off, input_left(input), MESSAGE_MAX_FRAME,
 				   &message, &message_len, &used)) {
 		case FRAME_OK:
-			if (take_message(connection, message, message_len, &target) ==
-			    SERVE_E_MOVE) {
+			r = take_message(connection, message, message_len, &target);
+			if (r == SERVE_E_MOVE) {
 				keep(connection, *at, (size_t)(end - *at));
 				hand_over(connection, target);
 				return TAKEN_MOVED;
 			}
-			if (connection_is_active(connection)) {
+			if (r == SERVE_OK && connection_is_active(connection)) {
 				input_consume(input, used);
 			}
 			break;
@@ -148,17 +157,18 @@ static enum taken take(struct connection *connection, const uint8_t *at, const u
 		const uint8_t *message;
 		size_t message_len, used;
 		unsigned target;
+		int r;
 
 		switch (frame_find(at, (size_t)(end - at), MESSAGE_MAX_FRAME, &message,
 				   &message_len, &used)) {
 		case FRAME_OK:
-			if (take_message(connection, message, message_len, &target) ==
-			    SERVE_E_MOVE) {
+			r = take_message(connection, message, message_len, &target);
+			if (r == SERVE_E_MOVE) {
 				keep(connection, at, (size_t)(end - at));
 				hand_over(connection, target);
 				return TAKEN_MOVED;
 			}
-			at += used;
+			at += r == SERVE_OK ? used : 0;
 			break;
 		case FRAME_E_SHORT:
 			keep(connection, at, (size_t)(end - at));
@@ -176,6 +186,13 @@ static enum taken take(struct connection *connection, const uint8_t *at, const u
 }
 
 /* ---- rounds ---- */
+
+static void begin_round(struct connection *connection, struct worker *worker)
+{
+	worker->current = connection;
+	worker->time_left = 0;
+	worker->intern_left = SERVE_INTERN_TURN;
+}
 
 static void finish_round(struct connection *connection, struct worker *worker, enum taken taken)
 {
@@ -217,8 +234,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker->current = connection;
-	worker->time_left = 0;
+	begin_round(connection, worker);
 	n = read_some(connection);
 	if (n > 0 && connection_is_active(connection)) {
 		direct = (size_t)n < room ? (size_t)n : room;
@@ -238,8 +254,7 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker->current = connection;
-	worker->time_left = 0;
+	begin_round(connection, worker);
 	connection_flush(connection);
 	if (connection->paused &&
 	    connection_waiting(connection) < (size_t)worker->settings.max_output / 8) {
@@ -269,8 +284,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	connection->timer_at = 0;
-	worker->current = connection;
-	worker->time_left = 0;
+	begin_round(connection, worker);
 	arena_reset(&worker->out);
 	if (is_over(connection->write_since, settings->write_timeout_ns, now)) {
 		connection_timed_out(connection, "it does not read what waits for it");
@@ -300,7 +314,7 @@ void round_attach(struct connection *connection, struct worker *worker)
 	(void)event_assign(&connection->writable, worker->base, connection->fd,
 			   EV_WRITE | EV_PERSIST, on_writable, connection);
 	(void)evtimer_assign(&connection->timer, worker->base, on_timer, connection);
-	worker->current = connection;
+	begin_round(connection, worker);
 	taken = take(connection, NULL, NULL);
 	if (taken != TAKEN_MOVED && worker->stopping) {
 		worker->current = NULL;
@@ -308,4 +322,44 @@ void round_attach(struct connection *connection, struct worker *worker)
 		return;
 	}
 	finish_round(connection, worker, taken);
+}
+
+/* Once it is done, its connection goes on behind others who wait for their turn. */
+static void go_on_interning(struct worker *worker)
+{
+	struct connection *connection = serve_intern_connection(worker);
+
+	if (connection != NULL) {
+		begin_round(connection, worker);
+		serve_intern_more(worker);
+		if (!connection->interning) {
+			connection_defer(connection);
+		}
+		finish_round(connection, worker, TAKEN_ALL);
+	}
+}
+
+/* The first for whom it is of use. */
+static struct connection *next_deferred(const struct worker *worker)
+{
+	struct connection *connection = TAILQ_FIRST(&worker->deferred);
+
+	while (connection != NULL && connection->awaits_intern && worker->intern_job != NULL) {
+		connection = TAILQ_NEXT(connection, next_deferred);
+	}
+	return connection;
+}
+
+bool round_deferred(struct worker *worker)
+{
+	struct connection *connection = next_deferred(worker);
+
+	if (connection != NULL) {
+		TAILQ_REMOVE(&worker->deferred, connection, next_deferred);
+		connection->deferred = connection->awaits_intern = false;
+		begin_round(connection, worker);
+		finish_round(connection, worker, take(connection, NULL, NULL));
+	}
+	go_on_interning(worker);
+	return worker->intern_job != NULL || !TAILQ_EMPTY(&worker->deferred);
 }

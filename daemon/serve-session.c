@@ -1,5 +1,5 @@
 /*
- * Hello, End, Intern, Add: who the client is, what it calls its counters, and what it reports.
+ * Hello, End, Add: who the client is, and what it reports.
  */
 #include "daemon/serve.h"
 
@@ -161,7 +161,7 @@ int serve_hello(struct connection *connection, const struct request *request, un
 	return SERVE_OK;
 }
 
-static bool check_session(struct connection *connection, uint64_t id)
+bool serve_check_session(struct connection *connection, uint64_t id)
 {
 	if (connection->session != NULL) {
 		return true;
@@ -178,7 +178,7 @@ void serve_end(struct connection *connection, const struct request *request)
 	const struct reply reply = { .id = request->id, .type = REPLY_ENDED };
 	struct session *session = connection->session;
 
-	if (!check_session(connection, request->id)) {
+	if (!serve_check_session(connection, request->id)) {
 		return;
 	}
 	if (connection->n_waits > 0) {
@@ -189,67 +189,6 @@ void serve_end(struct connection *connection, const struct request *request)
 	}
 	connection->session = NULL;
 	worker_end_session(connection->worker, session);
-	connection_reply(connection, &reply);
-}
-
-/* ---- Intern ---- */
-
-static void intern_all(struct connection *connection, const struct intern *intern,
-		       struct serve_errors *errors)
-{
-	struct engine *engine = connection->worker->daemon->engine;
-	int64_t now = clock_wall_ns();
-
-	for (size_t i = 0; i < intern->n_paths && !connection->lost; i++) {
-		struct engine_ref ref = { .id = SESSION_NO_ID };
-		struct text path = intern->paths[i];
-		int r = engine_intern(engine, path.at, path.len, now, &ref);
-
-		if (r != 0) {
-			ref.id = SESSION_NO_ID;
-			serve_errors_add(connection, errors, i, serve_engine_code(r),
-					 serve_engine_text(r, path));
-		}
-		session_bind(connection->session, intern->first_handle + (uint32_t)i, ref);
-	}
-}
-
-void serve_intern(struct connection *connection, const struct request *request)
-{
-	const struct intern *intern = &request->intern;
-	struct worker *worker = connection->worker;
-	struct serve_errors errors = { 0 };
-	struct reply reply = { .id = request->id, .type = REPLY_INTERNED };
-	int r;
-
-	if (!check_session(connection, request->id) ||
-	    !serve_check_items(connection, request->id, intern->n_paths, "paths")) {
-		return;
-	}
-	r = session_reserve(connection->session, &worker->daemon->directory,
-			    (uint64_t)intern->first_handle + intern->n_paths,
-			    (uint64_t)worker->settings.max_handles);
-	switch (r) {
-	case 0:
-		break;
-	case SESSION_E_HANDLE:
-		serve_error(connection, request->id, CODE_OUT_OF_RANGE,
-			    "a handle must be below %" PRIi64, worker->settings.max_handles);
-		return;
-	case SESSION_E_FULL:
-		serve_error(
-			connection, request->id, CODE_RESOURCE_EXHAUSTED,
-			"all sessions together have as many handles as they may have (max_handles_total)");
-		return;
-	default:
-		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED,
-			    "the daemon is out of memory");
-		return;
-	}
-	intern_all(connection, intern, &errors);
-	stats_add(&worker->stats.paths_interned, intern->n_paths - errors.n);
-	reply.interned.errors = errors.items;
-	reply.interned.n_errors = errors.n;
 	connection_reply(connection, &reply);
 }
 
@@ -344,7 +283,7 @@ void serve_add(struct connection *connection, const struct request *request)
 			       .applied = { .batch = request->add.batch } };
 	struct serve_errors errors = { 0 };
 
-	if (!check_session(connection, request->id) || !check_batch(connection, request)) {
+	if (!serve_check_session(connection, request->id) || !check_batch(connection, request)) {
 		return;
 	}
 	if (session_check_batch(connection->session, request->add.batch) == SESSION_E_DUPLICATE) {

@@ -248,8 +248,7 @@ int serve(struct connection *connection, const struct request *request, unsigned
 		serve_add(connection, request);
 		break;
 	case REQUEST_INTERN:
-		serve_intern(connection, request);
-		break;
+		return serve_intern(connection, request);
 	case REQUEST_GET:
 		serve_get(connection, request);
 		break;

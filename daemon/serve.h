@@ -14,11 +14,12 @@ struct worker;
 enum serve_error {
 	SERVE_OK = 0,
 	SERVE_E_MOVE, /* this connection belongs to another worker: keep the request and hand it over */
+	SERVE_E_LATER, /* it is not its turn: keep the request and come again */
 };
 
 /*
  * Answer one request. SERVE_OK: answered, or the connection is ending. SERVE_E_MOVE: *ret_worker is whose it is; nothing
- * was done.
+ * was done. SERVE_E_LATER: nothing was done.
  */
 int serve(struct connection *connection, const struct request *request, unsigned *ret_worker);
 
@@ -26,6 +27,16 @@ int serve(struct connection *connection, const struct request *request, unsigned
 void serve_walks(struct connection *connection, unsigned max_pages);
 /* Give up all walks, without a word. */
 void serve_walks_drop(struct connection *connection);
+
+/* So many paths of Interns in one turn of a worker's loop, or a few more: a millisecond or two for most. */
+#define SERVE_INTERN_TURN 256u
+
+/* Whose long Intern is under way; it is done some at a time, and its connection takes no other request until then. NULL: nobody's. */
+struct connection *serve_intern_connection(const struct worker *worker);
+/* Some more of it; the last part answers it. */
+void serve_intern_more(struct worker *worker);
+/* The connection's is given up, without a word. */
+void serve_intern_drop(struct connection *connection);
 
 /* Charges of the worker's connections that may have room now try for it. */
 void serve_waits(struct worker *worker);
@@ -45,7 +56,7 @@ void serve_reload_drop(struct connection *connection);
 int serve_hello(struct connection *connection, const struct request *request, unsigned *ret_worker);
 void serve_unwelcome(struct connection *connection, uint64_t id, enum code code, const char *text);
 void serve_end(struct connection *connection, const struct request *request);
-void serve_intern(struct connection *connection, const struct request *request);
+int serve_intern(struct connection *connection, const struct request *request);
 void serve_add(struct connection *connection, const struct request *request);
 void serve_get(struct connection *connection, const struct request *request);
 void serve_walk(struct connection *connection, const struct request *request);
@@ -75,6 +86,8 @@ void serve_count_error(struct connection *connection, enum code code);
 /* Make `text` valid UTF-8, in place: what is not becomes question marks, and what was cut off at the end is left out. Returns it. */
 const char *serve_clean(char *text);
 
+/* True if the connection has a session; else it was answered. */
+bool serve_check_session(struct connection *connection, uint64_t id);
 /* True if a list of n is within max_items; else it was answered. `what`: "paths". */
 bool serve_check_items(struct connection *connection, uint64_t id, size_t n, const char *what);
 

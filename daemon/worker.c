@@ -212,6 +212,7 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	struct worker *worker = arg;
 	struct letter *letter, *next;
 	uint64_t count;
+	bool more;
 
 	(void)what;
 	(void)!read(fd, &count, sizeof(count));
@@ -224,7 +225,8 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 		open_letter(worker, letter);
 	}
 	serve_waits(worker);
-	if (giveback_more(worker)) {
+	more = giveback_more(worker);
+	if (round_deferred(worker) || more) {
 		worker_wake(worker); /* in the next turn, so that others have theirs */
 	}
 }
@@ -282,6 +284,7 @@ int worker_open(struct worker *worker, struct daemon *daemon, unsigned index,
 	};
 	worker->last = &worker->first;
 	LIST_INIT(&worker->connections);
+	TAILQ_INIT(&worker->deferred);
 	STAILQ_INIT(&worker->debts);
 	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (worker->wake_fd < 0) {

@@ -25,6 +25,7 @@ struct daemon;
 struct debt;
 struct engine_worker;
 struct event_base;
+struct intern_job;
 struct letter;
 struct reload_job;
 struct session;
@@ -45,6 +46,10 @@ struct worker {
 	struct output_stage stage;
 	struct connection *current; /* whose round it is */
 	LIST_HEAD(, connection) connections;
+	TAILQ_HEAD(, connection)
+	deferred;		       /* what they have sent waits for another turn of the loop */
+	struct intern_job *intern_job; /* the one long Intern that is under way; NULL: none */
+	size_t intern_left; /* paths that may be interned in this turn still; what begins one sets it to SERVE_INTERN_TURN */
 	bool stopping;
 	struct event stop_timer;
 	struct quota_time time; /* see worker_time */

@@ -552,6 +552,25 @@ static void add_metric(void *ctx, const struct engine_entry *entry)
 	final->sum += entry->reading.total;
 }
 
+#define SUM_TEXT 41u /* the longest number of 128 bits, its sign and an end */
+
+/* Totals are of 64 bits; the sum of those of all metrics need not be. */
+static const char *sum_text(__int128 sum, char *text)
+{
+	unsigned __int128 left = sum < 0 ? -(unsigned __int128)sum : (unsigned __int128)sum;
+	char *at = text + SUM_TEXT - 1;
+
+	*at = '\0';
+	do {
+		*--at = (char)('0' + (int)(left % 10));
+		left /= 10;
+	} while (left > 0);
+	if (sum < 0) {
+		*--at = '-';
+	}
+	return at;
+}
+
 /* What was counted, now that nobody counts any more: exact. */
 static void tell_final(struct daemon *daemon)
 {
@@ -559,6 +578,7 @@ static void tell_final(struct daemon *daemon)
 	struct engine_stats *stats = calloc(1, sizeof(*stats));
 	struct final final = { 0 };
 	uint64_t batches = 0, adds = 0;
+	char text[SUM_TEXT];
 	bool done = false;
 
 	while (!done && engine_walk(daemon->engine, "", 0, 1, 1000, &cursor, add_metric, &final,
@@ -571,12 +591,12 @@ static void tell_final(struct daemon *daemon)
 	}
 	if (stats != NULL) {
 		engine_stats(daemon->engine, stats);
-		/* A sum of 64-bit totals fits 64 bits in any case where this line is of use. */
 		log_event(&daemon->log, LOG_KIND_MAX, 0, LOG_INFO,
 			  &(struct log_about){ .id = LOG_ID_STOPPED },
 			  "stopped: %" PRIu64 " batches with %" PRIu64 " entries applied, %" PRIu32
-			  " counters in %zu metrics, sum of all totals %" PRIi64,
-			  batches, adds, stats->counters, final.n_metrics, (int64_t) final.sum);
+			  " counters in %zu metrics, sum of all totals %s",
+			  batches, adds, stats->counters, final.n_metrics,
+			  sum_text(final.sum, text));
 	}
 	free(stats);
 }

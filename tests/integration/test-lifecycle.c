@@ -172,6 +172,37 @@ static void test_sigterm_drains(void **state)
 	test_daemon_clean(daemon);
 }
 
+/* Each total is of 64 bits, and all of them together are more. */
+static void test_the_sum_of_all(void **state)
+{
+	static const int64_t deltas[] = { INT64_MAX, INT64_MIN };
+	static const char *const sums[] = { "sum of all totals 27670116110564327421\n",
+					    "sum of all totals -27670116110564327424\n" };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct test_daemon *daemon = test_daemon_start(
+			"[metric a]\nkind = gauge\n[metric b]\nkind = gauge\n[metric c]\nkind = gauge\n");
+		struct wire *wire = wire_open(daemon->socket);
+		char *log;
+
+		(void)wire_hello(wire, 1, 0, 1, NULL);
+		wire_intern(wire, 0, "a");
+		wire_intern(wire, 1, "b/x");
+		wire_intern(wire, 2, "c");
+		for (uint32_t handle = 0; handle < 3; handle++) {
+			assert_false(wire_add(wire, handle + 1, handle, deltas[i]));
+		}
+		(void)wire_free(wire);
+		test_daemon_signal(daemon, SIGTERM);
+		assert_int_equal(test_daemon_wait(daemon), 0);
+		log = test_daemon_log(daemon);
+		assert_non_null(strstr(log, sums[i]));
+		free(log);
+		test_daemon_clean(daemon);
+	}
+}
+
 /* A walk that was asked for before the stop is whole, if the client reads it within stop_timeout. */
 static void test_sigterm_during_walk(void **state)
 {
@@ -772,6 +803,7 @@ int main(void)
 		cmocka_unit_test(test_socket_of_another_is_not_removed),
 		cmocka_unit_test(test_socket_mode),
 		cmocka_unit_test(test_tcp),
+		cmocka_unit_test(test_the_sum_of_all),
 		cmocka_unit_test(test_tcp_dual_stack),
 		cmocka_unit_test(test_tcp_of_both_families),
 		cmocka_unit_test(test_port_in_use),

@@ -67,22 +67,22 @@ static void pass_on(const struct running *running, const siginfo_t *info)
 
 /* ---- the daemon, meanwhile ---- */
 
-static void watch(struct running *running)
+/* `away`: it did not answer just now. */
+static void say_where(struct running *running, bool away, const char *command)
 {
 	struct cli *cli = running->cli;
-	int r = ration_get(running->client, NULL, 0, RATION_CACHED, PATIENCE_MS, NULL, NULL);
 	char *url = NULL;
 
-	if ((r < 0) == running->away) {
+	if (away == running->away) {
 		return;
 	}
-	running->away = r < 0;
+	running->away = away;
 	url = text_safe_string(cli_socket(cli));
 	if (running->away) {
 		cli_warn(
 			cli,
-			"the daemon at %s does not answer any more; the command goes on, and what it was charged may be held no longer",
-			url != NULL ? url : "");
+			"the daemon at %s does not answer any more; the command %s, and what it was charged may be held no longer",
+			url != NULL ? url : "", command);
 	} else {
 		cli_warn(
 			cli,
@@ -90,6 +90,13 @@ static void watch(struct running *running)
 			url != NULL ? url : "");
 	}
 	free(url);
+}
+
+static void watch(struct running *running)
+{
+	int r = ration_get(running->client, NULL, 0, RATION_CACHED, PATIENCE_MS, NULL, NULL);
+
+	say_where(running, r < 0, "goes on");
 }
 
 /* ---- the command ---- */
@@ -149,7 +156,7 @@ static bool is_gauge(const struct running *running, const char *path)
 }
 
 /* So that the room is there when we have ended. What can't be given back now is so when the session ends. */
-static void give_back(const struct running *running, const struct charging *charging)
+static void give_back(struct running *running, const struct charging *charging)
 {
 	for (size_t i = 0; i < charging->n; i++) {
 		const char *path = charging->items[i].path;
@@ -158,6 +165,7 @@ static void give_back(const struct running *running, const struct charging *char
 		char *safe = NULL;
 
 		if (r < 0) {
+			say_where(running, true, "has ended");
 			return;
 		}
 		if ((r == RATION_NOT_FOUND || r == RATION_FAILED_PRECONDITION) &&

@@ -124,7 +124,8 @@ const struct command commands[] = {
 		"COMMAND was not run.\n"
 		"\n"
 		"However rationctl ends, SIGKILL included, the charge is given back: the daemon does it when the connection has been gone for "
-		"2 seconds (15 seconds over TCP). A connection that is back before has lost nothing. If the daemon goes away while COMMAND "
+		"2 seconds (15 seconds over TCP). A connection that is back before has lost nothing. A COMMAND whose rationctl was killed goes on "
+		"uncharged: end COMMAND too, or use SIGTERM, which is passed on. If the daemon goes away while COMMAND "
 		"runs, that is reported, and COMMAND goes on; a daemon that was started anew does not hold the charge, which is reported at the end.\n"
 		"\n"
 		"  rationctl run --charge jobs/acme:4 --wait=10m -- make -j4",

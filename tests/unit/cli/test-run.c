@@ -271,6 +271,21 @@ static void the_daemon_goes_and_comes(void **state)
 		"anew\n");
 }
 
+/* Before it was looked for: the command was short. */
+static void the_daemon_is_gone_at_the_end(void **state)
+{
+	(void)state;
+	fake.away_from = 2;
+	fake.away_until = 100;
+	assert_run(
+		RUN("run", "--charge", "jobs", "--", "false"), 1, "",
+		"rationctl: the daemon at unix:/run/rationd/rationd.sock does not answer any more; the command has ended, and what "
+		"it was charged may be held no longer\n");
+	/* With the session it goes back. */
+	fake.away_until = 0;
+	assert_int_equal(ration_uncharge(NULL, "jobs", 1, false, 1), 0);
+}
+
 static void what_is_not_held_to_the_end(void **state)
 {
 	struct ration_metric gauge = RATION_METRIC_INIT;
@@ -301,6 +316,7 @@ int main(void)
 		TEST(the_command_has_its_signals),
 		TEST(the_command_has_its_streams),
 		TEST(the_daemon_goes_and_comes),
+		TEST(the_daemon_is_gone_at_the_end),
 		TEST(what_is_not_held_to_the_end),
 	};
 

@@ -19,6 +19,7 @@
  * counts what is added in it. The child has no background thread until its first add, which starts it (and is not for a signal handler).
  * Errors: functions return 0, or a negative errno (no daemon: -ENOTCONN, time over: -ETIMEDOUT, bad argument: -EINVAL), or a
  * positive RATION_* status code answered by the daemon. ration_error() has the text.
+ * Language: C99 and later, C++11 and later; nothing beyond the standard.
  * Times: timeout_ms is the longest wait in milliseconds, 0 for none, negative for no limit. Looking up a host's name can take longer.
  */
 #include <stdbool.h>
@@ -52,7 +53,7 @@ enum ration_code {
 	RATION_OUT_OF_RANGE = 11,
 	RATION_UNIMPLEMENTED = 12,
 	RATION_INTERNAL = 13,
-	RATION_UNAVAILABLE = 14,
+	RATION_UNAVAILABLE = 14
 };
 
 /* "NOT_FOUND" for 5; "UNKNOWN" for what is none of them. */
@@ -139,12 +140,12 @@ RATION_API int ration_flush(struct ration *client, int timeout_ms);
 enum ration_consistency {
 	RATION_FRESH,  /* at most the daemon's pending threshold behind; the default */
 	RATION_CACHED, /* cheapest: the folded totals as they are */
-	RATION_EXACT,  /* all that any client's acknowledged batches hold */
+	RATION_EXACT   /* all that any client's acknowledged batches hold */
 };
 
 enum ration_kind {
 	RATION_COUNTER,
-	RATION_GAUGE,
+	RATION_GAUGE
 };
 
 struct ration_value {
@@ -247,13 +248,13 @@ enum ration_window_kind {
 	RATION_NO_WINDOW,
 	RATION_PER, /* duration_ms, again and again, aligned to the epoch (UTC); 1 s to 31 days */
 	RATION_CALENDAR, /* a unit, in UTC */
-	RATION_RATE,	 /* no stretch but a steady rate */
+	RATION_RATE	 /* no stretch but a steady rate */
 };
 
 enum ration_window_unit {
 	RATION_DAY,
 	RATION_WEEK, /* begins on Monday */
-	RATION_MONTH,
+	RATION_MONTH
 };
 
 struct ration_window {
@@ -268,10 +269,10 @@ RATION_API const char *ration_window_text(const struct ration_window *window, ch
 					  size_t size);
 
 enum ration_binding_kind {
-	RATION_BINDS_MAX,    /* refuses */
-	RATION_BINDS_RATE,   /* refuses */
-	RATION_OVER_HIGH,    /* granted, and over its high now */
-	RATION_WOULD_REFUSE, /* a shadow limit: it would have refused */
+	RATION_BINDS_MAX,   /* refuses */
+	RATION_BINDS_RATE,  /* refuses */
+	RATION_OVER_HIGH,   /* granted, and over its high now */
+	RATION_WOULD_REFUSE /* a shadow limit: it would have refused */
 };
 
 /* An ancestor (or the path itself) that has something to say to a charge. */
@@ -361,7 +362,7 @@ enum ration_fallback {
 	RATION_CLOSED, /* no */
 	RATION_OPEN, /* yes, if there is no daemon to ask: it does not answer, and the lease has expired or never had units. No, if it has
 			      refused more units. What is granted so is told to it as adds once it is back, if it is a counter */
-	RATION_LAST_LEASE, /* go on with the units of an expired lease, to the last */
+	RATION_LAST_LEASE /* go on with the units of an expired lease, to the last */
 };
 
 /*
@@ -446,8 +447,8 @@ RATION_API int ration_quota_remove(struct ration *client, const char *pattern,
 				   const struct ration_window *window, int timeout_ms);
 
 enum ration_layer {
-	RATION_FILE,	 /* of the daemon's configuration */
-	RATION_RUN_TIME, /* by ration_quota_set */
+	RATION_FILE,	/* of the daemon's configuration */
+	RATION_RUN_TIME /* by ration_quota_set */
 };
 
 struct ration_rule {

@@ -45,8 +45,10 @@ foreach(file ${LIBDIR}/libration.so.0 ${LIBDIR}/libration.so ${LIBDIR}/libration
 endforeach()
 
 ask_pkg_config(--cflags --libs)
-run(${CC} -std=c11 ${warnings} ${FLAGS} -o ${SCRATCH}/shared ${source}/program.c ${output})
-expect_it_runs(${SCRATCH}/shared)
+foreach(standard c99 c11)
+	run(${CC} -std=${standard} ${warnings} ${FLAGS} -o ${SCRATCH}/shared ${source}/program.c ${output})
+	expect_it_runs(${SCRATCH}/shared)
+endforeach()
 
 ask_pkg_config(--static --cflags --libs)
 list(TRANSFORM output REPLACE "^-lration$" "-l:libration.a")

@@ -141,6 +141,39 @@ static void test_values(void **state)
 	(void)config_free(config);
 }
 
+/* Kept as its number and 1, for 0 is none; and printed as a number, which is a value too. */
+static void test_group(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t value;
+	} cases[] = {
+		{ "none", 0 },
+		{ "root", 1 },
+		{ "0", 1 },
+		{ "4711", 4712 },
+		{ "4294967294", 4294967295 },
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config;
+
+		(void)snprintf(text, sizeof(text), "[daemon]\nadmin_group = %s\n", cases[i].text);
+		config = expect_good(text);
+		assert_int_equal(config->settings.admin_group, cases[i].value);
+		(void)config_free(config);
+	}
+	/* The number that stands for no group at all. */
+	expect_errors(
+		"[daemon]\nadmin_group = 4294967295\n",
+		"f:2: admin_group = 4294967295: is not the name or number of a group that exists or none\n");
+	expect_errors(
+		"[daemon]\nadmin_group = no such\n",
+		"f:2: admin_group = no such: is not the name or number of a group that exists or none\n");
+}
+
 static void test_lines_that_are_wrong(void **state)
 {
 	(void)state;
@@ -599,6 +632,7 @@ int main(void)
 		cmocka_unit_test(test_quotas_together),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_group),
 		cmocka_unit_test(test_lines_that_are_wrong),
 		cmocka_unit_test(test_keys_that_are_wrong),
 		cmocka_unit_test(test_values_that_are_wrong),

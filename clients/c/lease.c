@@ -358,7 +358,7 @@ static bool arm(struct ration_lease *lease)
 	return lease->backoff == 0 && stock_units(&lease->stock) < lease->low_water;
 }
 
-static void check_time(struct ration_lease *lease, int64_t now)
+void lease_check_time(struct ration_lease *lease, int64_t now)
 {
 	if (!stock_is_lapsed(&lease->stock) &&
 	    now >= atomic_load_explicit(&lease->expires_at, memory_order_relaxed)) {
@@ -371,7 +371,7 @@ static void step_open(struct ration_lease *lease, int64_t now)
 {
 	bool called;
 
-	check_time(lease, now);
+	lease_check_time(lease, now);
 	lease_report_opened(lease);
 	if (atomic_exchange_explicit(&lease->over, false, memory_order_relaxed)) {
 		give_back(lease);

@@ -88,6 +88,8 @@ void lease_call(struct ration_lease *lease);
 
 /* There may be something to do for it in the next turn. */
 void lease_due(struct ration_lease *lease);
+/* Nothing can be spent any more, if it has expired by now. Under the client's lock. */
+void lease_check_time(struct ration_lease *lease, int64_t now);
 /* Tell what RATION_OPEN granted as adds, if its kind is known. */
 void lease_report_opened(struct ration_lease *lease);
 /* Go on with the return of a lease that is being closed; sets `gone`. */

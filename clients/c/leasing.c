@@ -182,10 +182,13 @@ void ration_lease_get(struct ration_lease *lease, struct ration_lease_info *ret_
 	struct ration *client = lease->client;
 	struct ration_lease_info info = RATION_LEASE_INFO_INIT;
 	size_t size = ret_info->size < sizeof(info) ? ret_info->size : sizeof(info);
-	int64_t until;
+	int64_t now, until;
 
 	(void)pthread_mutex_lock(&client->lock);
-	until = atomic_load_explicit(&lease->expires_at, memory_order_relaxed) - clock_now();
+	now = clock_now();
+	until = atomic_load_explicit(&lease->expires_at, memory_order_relaxed) - now;
+	/* The background may not have had a processor since. */
+	lease_check_time(lease, now);
 	info.size = ret_info->size;
 	info.left = has_units(lease) ? stock_units(&lease->stock) : 0;
 	info.spent = atomic_load_explicit(&lease->stock.charged, memory_order_relaxed) -

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <paths.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -39,7 +40,11 @@ static int teardown(void **state)
 static int make_folder(void **state)
 {
 	(void)state;
-	return mkdtemp(folder) != NULL && setenv("F", folder, 1) == 0 ? 0 : -1;
+	/* The usual PATH: with a folder that may not be looked into, what is not there can't be said not to be. */
+	return mkdtemp(folder) != NULL && setenv("F", folder, 1) == 0 &&
+			       setenv("PATH", _PATH_STDPATH, 1) == 0
+		       ? 0
+		       : -1;
 }
 
 static int remove_folder(void **state)

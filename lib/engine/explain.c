@@ -147,8 +147,9 @@ static struct limit *windowless(const struct engine *engine, uint32_t id)
 	return limit;
 }
 
-static void look_at_sibling(const struct engine *engine, const struct name *name,
-			    const struct quota_time *time, struct worst *worst)
+/* Is anything protected of this one, or meant to be? It is noted if it is a sibling and uses more than that. */
+static bool look_at(const struct engine *engine, const struct name *name, bool is_sibling,
+		    const struct quota_time *time, struct worst *worst)
 {
 	struct limit *limit = windowless(engine, name->id);
 	struct quota_reading reading;
@@ -156,7 +157,7 @@ static void look_at_sibling(const struct engine *engine, const struct name *name
 	int64_t protected;
 
 	if (!limit) {
-		return;
+		return false;
 	}
 	quota_read(&limit->node, time, &reading);
 	sibling.name = name;
@@ -169,25 +170,35 @@ static void look_at_sibling(const struct engine *engine, const struct name *name
 	protected = sibling.is.effective_min > sibling.is.effective_low ? sibling.is.effective_min
 									: sibling.is.effective_low;
 	sibling.excess = reading.usage - protected;
-	if (sibling.excess > 0) {
+	if (is_sibling && sibling.excess > 0) {
 		note_sibling(worst, &sibling);
+	}
+	return protected > 0 || reading.limits.min > 0 || reading.limits.low > 0;
+}
+
+/* In a read section. Those under the same parent; where nothing is protected of anyone, no excess is at anybody's expense. */
+static void find_beside(const struct engine *engine, const struct name *name,
+			const struct quota_time *time, struct worst *worst)
+{
+	const struct worst before = *worst;
+	const struct name *at =
+		atomic_load_explicit(&name->parent->first_child, memory_order_acquire);
+	bool any = false;
+
+	for (; at; at = atomic_load_explicit(&at->next_sibling, memory_order_acquire)) {
+		any |= look_at(engine, at, at != name, time, worst);
+	}
+	if (!any) {
+		*worst = before;
 	}
 }
 
-/* In a read section. Those under the same parent, level by level. */
 static void find_siblings(const struct engine *engine, const struct name *name,
 			  const struct quota_time *time, struct worst *worst)
 {
 	for (; name->parent; name = name->parent) {
-		const struct name *at = windowless(engine, name->id)
-						? atomic_load_explicit(&name->parent->first_child,
-								       memory_order_acquire)
-						: NULL;
-
-		for (; at; at = atomic_load_explicit(&at->next_sibling, memory_order_acquire)) {
-			if (at != name) {
-				look_at_sibling(engine, at, time, worst);
-			}
+		if (windowless(engine, name->id)) {
+			find_beside(engine, name, time, worst);
 		}
 	}
 }

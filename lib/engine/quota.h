@@ -202,7 +202,7 @@ typedef void (*engine_sibling_fn)(void *ctx, const struct engine_sibling *siblin
 
 /*
  * The chain from `path` to its metric, leaf first, every plane of each counter; then the siblings of the chain's counters (in the plane
- * without a window) whose usage exceeds what is protected of it, those with the most in excess first, at most ENGINE_MAX_SIBLINGS.
+ * without a window) whose usage exceeds what is protected of it, if anything is protected of anyone there; those with the most in excess first, at most ENGINE_MAX_SIBLINGS.
  * Effective protections are recursive: what a parent has and its children don't claim floats to them. ENGINE_E_PATH,
  * ENGINE_E_NOT_FOUND.
  */

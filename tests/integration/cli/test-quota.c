@@ -80,6 +80,10 @@ static void explained(void **state)
 	      "   65    0  ██████████     65     60  max    acme\n"
 	      "   65   65                                     web\n"
 	      "   20   20  ███▎           20     60  max    umbrella\n");
+	/* Nobody has a protection: there is nothing to say of siblings. */
+	shell("rationctl quota set plain --max 100 && rationctl quota set 'plain/*' --max 60 && rationctl charge plain/a 5 plain/b 20 && "
+	      "rationctl quota explain plain/a | grep -c sibling",
+	      1, "0\n");
 	shell("rationctl quota explain nothing", 3, "rationctl: no such path: nothing\n");
 }
 

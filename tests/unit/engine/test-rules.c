@@ -360,6 +360,22 @@ static void sibling(void *ctx, const struct engine_sibling *is)
 		   is->usage, is->effective_min, is->effective_low);
 }
 
+static void nothing(void *ctx, const struct engine_explained *is)
+{
+	(void)ctx;
+	(void)is;
+}
+
+static void expect_siblings(struct bench *bench, const char *expected)
+{
+	struct answer answer = { .len = 0 };
+
+	assert_int_equal(
+		engine_explain(bench->engine, "m/p/1", 5, at(1000), nothing, sibling, &answer), 0);
+	answer_add(&answer, "%s", "");
+	assert_string_equal(answer.text, expected);
+}
+
 /* The published example: a parent with low 50, children with low 75, 25, 0 and 500 that use 50, 50, 50 and 0. */
 static void test_explain(void **state)
 {
@@ -401,6 +417,32 @@ static void test_explain(void **state)
 			    "m/p without a window 150/9223372036854775807 run m/p prot 0,50;"
 			    "m without a window 160/140 run m prot 0,50 binds over frozen;"
 			    "m/p/2 50 prot 0,0;m/p/0 50 prot 0,33;");
+	/* What nobody has is nothing to be held against siblings; and one of them who has it is enough. */
+	for (int i = 0; i < 4; i++) {
+		path[4] = (char)('0' + i);
+		set_rule(bench.engine, rule_max(path, 60));
+	}
+	set_rule(bench.engine, rule_max("m/p", 1000));
+	set_rule(bench.engine, rule_max("m", 140));
+	expect_siblings(&bench, "");
+	rule = rule_max("m/p/3", 60);
+	rule.limits.min = 1;
+	set_rule(bench.engine, rule);
+	expect_siblings(&bench, "m/p/2 50 prot 0,0;m/p/0 50 prot 0,0;");
+	set_rule(bench.engine, rule_max("m/p/3", 60));
+	rule = rule_max("m/p/1", 60);
+	rule.limits.low = 1;
+	set_rule(bench.engine, rule);
+	expect_siblings(&bench, "m/p/2 50 prot 0,0;m/p/0 50 prot 0,0;");
+	/* What the parent has floats to those who claim nothing. */
+	set_rule(bench.engine, rule_max("m/p/1", 60));
+	rule = rule_max("m/p", 1000);
+	rule.limits.low = 50;
+	set_rule(bench.engine, rule);
+	rule = rule_max("m", 140);
+	rule.limits.low = 50;
+	set_rule(bench.engine, rule);
+	expect_siblings(&bench, "m/p/2 50 prot 0,16;m/p/0 50 prot 0,16;");
 	bench_free(&bench);
 }
 

@@ -45,8 +45,9 @@ foreach(file ${LIBDIR}/libration.so.0 ${LIBDIR}/libration.so ${LIBDIR}/libration
 endforeach()
 
 ask_pkg_config(--cflags --libs)
+set(told ${output})
 foreach(standard c99 c11)
-	run(${CC} -std=${standard} ${warnings} ${FLAGS} -o ${SCRATCH}/shared ${source}/program.c ${output})
+	run(${CC} -std=${standard} ${warnings} ${FLAGS} -o ${SCRATCH}/shared ${source}/program.c ${told})
 	expect_it_runs(${SCRATCH}/shared)
 endforeach()
 

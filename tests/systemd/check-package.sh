@@ -7,6 +7,7 @@ if ! command -v dpkg-shlibdeps >/dev/null; then
 	exit 77
 fi
 rm -f /usr/sbin/policy-rc.d # which may forbid that services are started
+rm -f /var/lib/man-db/auto-update # an index of all manual pages is not what takes its time here
 cd /tmp || exit
 
 count_packages() { find /tmp/packages -name '*.deb' | grep -c .; }

@@ -119,9 +119,9 @@ static void test_several_at_once(void **state)
 	}
 	(void)wire_hello(gone, 99, 0, 1, NULL);
 	(void)wire_hello(taken, 98, 0, 1, NULL);
-	for (uint8_t i = 0; i < N; i++) {
+	for (unsigned i = 0; i < N; i++) {
 		wires[i] = wire_open(daemon->socket);
-		(void)wire_hello(wires[i], i + 1, 0, 1, NULL);
+		(void)wire_hello(wires[i], (uint8_t)(i + 1), 0, 1, NULL);
 	}
 	(void)send_paths(gone, paths, N_PATHS);
 	(void)send_paths(gone, paths, N_PATHS);

@@ -183,9 +183,9 @@ static void *run_reconnects(void *arg)
 
 	(void)wire_greet(wire, client->index + 1, 600000, 1);
 	for (unsigned i = 0; i < 250; i++) {
-		uint64_t upto = sent + 1 + test_random_below(&client->random, 8);
+		uint64_t up_to = sent + 1 + test_random_below(&client->random, 8);
 
-		while (sent < upto) {
+		while (sent < up_to) {
 			(void)wire_send_charge(wire, ++sent, "count/reconnect", 1, 0);
 		}
 		for (uint64_t n = test_random_below(&client->random, sent - answered + 1); n > 0;

@@ -276,7 +276,7 @@ static void test_roll_overs_with_undoing(void **state)
 	assert_true(last > 10000);
 }
 
-/* The wall clock is set by days, to and fro: counts stay within 0 and max, and who comes to an empty window finds it so. */
+/* The wall clock is set by days, back and forth: counts stay within 0 and max, and who comes to an empty window finds it so. */
 static void test_clock_is_set(void **state)
 {
 	struct quota_time time;

@@ -8,11 +8,11 @@
  */
 #include "proto/frame.h"
 #include "proto/message.h"
+#include "tests/bench/measure.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define MAX_ENTRIES 16384u
 #define ROUNDS 5 /* the median of these is printed */
@@ -23,19 +23,6 @@ struct batch {
 	size_t n;
 	uint64_t sum; /* of handle * delta, wrapping */
 };
-
-static double thread_seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
 
 static void make_batch(struct batch *batch, size_t n, uint32_t counters)
 {
@@ -137,25 +124,24 @@ static void bench(size_t n, uint32_t counters)
 	size_t repeats = 4000000 / n;
 	double whole[ROUNDS], bare[ROUNDS];
 	for (int round = 0; round < ROUNDS; round++) {
-		double start = thread_seconds();
+		double start = measure_cpu_ns();
 		for (size_t i = 0; i < repeats; i++) {
 			if (decode(&arena, bytes, len) != batch.sum) {
 				abort();
 			}
 		}
-		double middle = thread_seconds();
+		double middle = measure_cpu_ns();
 		for (size_t i = 0; i < repeats; i++) {
 			if (decode_bare(&room, bytes) != batch.sum) {
 				abort();
 			}
 		}
-		whole[round] = (middle - start) / (double)(repeats * n) * 1e9;
-		bare[round] = (thread_seconds() - middle) / (double)(repeats * n) * 1e9;
+		whole[round] = (middle - start) / (double)(repeats * n);
+		bare[round] = (measure_cpu_ns() - middle) / (double)(repeats * n);
 	}
-	qsort(whole, ROUNDS, sizeof(whole[0]), compare);
-	qsort(bare, ROUNDS, sizeof(bare[0]), compare);
 	printf("%7zu entries  %8u counters  %5.1f bytes/entry  decode %6.2f ns/increment  varints alone %5.2f ns\n",
-	       n, counters, (double)len / (double)n, whole[ROUNDS / 2], bare[ROUNDS / 2]);
+	       n, counters, (double)len / (double)n, measure_median(whole, ROUNDS),
+	       measure_median(bare, ROUNDS));
 	arena_deinit(&encoded);
 	arena_deinit(&arena);
 }
@@ -205,18 +191,17 @@ static void bench_charge(size_t n)
 	size_t repeats = 1000000 / n;
 	double rounds[ROUNDS];
 	for (int round = 0; round < ROUNDS; round++) {
-		double start = thread_seconds();
+		double start = measure_cpu_ns();
 		for (size_t i = 0; i < repeats; i++) {
 			if (decode_charge(&arena, bytes, len) != sum) {
 				abort();
 			}
 		}
-		rounds[round] = (thread_seconds() - start) / (double)repeats * 1e9;
+		rounds[round] = (measure_cpu_ns() - start) / (double)repeats;
 	}
-	qsort(rounds, ROUNDS, sizeof(rounds[0]), compare);
 	printf("charge of %5zu items  %4.1f bytes/item  decode %9.1f ns, %5.1f ns/item  %6zu bytes of memory\n",
-	       n, (double)len / (double)n, rounds[ROUNDS / 2], rounds[ROUNDS / 2] / (double)n,
-	       arena.used);
+	       n, (double)len / (double)n, measure_median(rounds, ROUNDS),
+	       measure_median(rounds, ROUNDS) / (double)n, arena.used);
 	arena_deinit(&encoded);
 	arena_deinit(&arena);
 }
@@ -241,7 +226,7 @@ static void bench_charged(size_t n)
 	};
 	const uint8_t *bytes;
 	size_t len = 0, repeats = 1000000;
-	double start = thread_seconds();
+	double start = measure_cpu_ns();
 	for (size_t i = 0; i < repeats; i++) {
 		arena_reset(&arena);
 		if (reply_encode(&arena, &reply, &bytes, &len) < 0) {
@@ -249,7 +234,7 @@ static void bench_charged(size_t n)
 		}
 	}
 	printf("answer with %zu bindings  %3zu bytes  encode %6.1f ns\n", n, len,
-	       (thread_seconds() - start) / (double)repeats * 1e9);
+	       (measure_cpu_ns() - start) / (double)repeats);
 	arena_deinit(&arena);
 }
 

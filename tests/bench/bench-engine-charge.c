@@ -9,6 +9,7 @@
  */
 #include "lib/engine/quota.h"
 #include "lib/rcu/grace.h"
+#include "tests/bench/measure.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_ROUNDS 99u
 #define CHARGES 200000
 #define MANY 100000
 #define ITEMS 100
@@ -29,32 +29,6 @@ static unsigned n_rounds = 5;
 static int status;
 static const struct quota_time some_time = { .wall_ns = INT64_C(1800000000000000000),
 					     .mono_ns = INT64_C(1000000000000) };
-
-static double seconds(clockid_t clock)
-{
-	struct timespec time;
-
-	(void)clock_gettime(clock, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static double cpu_ns(void)
-{
-	return seconds(CLOCK_THREAD_CPUTIME_ID) * 1e9;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-	qsort(values, n_rounds, sizeof(*values), compare);
-	return values[n_rounds / 2];
-}
 
 static void require(bool condition, const char *what)
 {
@@ -137,11 +111,11 @@ static double charge_n(struct engine *engine, const char *path, int expected, si
 	size_t as_expected = 0;
 
 	must(engine_join(engine, &worker), "engine_join");
-	begin = cpu_ns();
+	begin = measure_cpu_ns();
 	for (size_t i = 0; i < n; i++) {
 		as_expected += engine_charge(worker, &charge, NULL, NULL, NULL) == expected;
 	}
-	end = cpu_ns();
+	end = measure_cpu_ns();
 	engine_leave(worker);
 	require(as_expected == n, "a charge was not answered as it should");
 	return (end - begin) / (double)n;
@@ -150,12 +124,12 @@ static double charge_n(struct engine *engine, const char *path, int expected, si
 static double case_xadd(void)
 {
 	static _Alignas(64) _Atomic(int64_t) word;
-	double begin = cpu_ns();
+	double begin = measure_cpu_ns();
 
 	for (int i = 0; i < CHARGES; i++) {
 		(void)atomic_fetch_add_explicit(&word, 1, memory_order_seq_cst);
 	}
-	return (cpu_ns() - begin) / CHARGES;
+	return (measure_cpu_ns() - begin) / CHARGES;
 }
 
 static const char *const four[] = { "m", "m/a", "m/a/b", "m/a/b/c" };
@@ -197,11 +171,11 @@ static double case_items(void)
 	}
 	must(engine_join(engine, &worker), "engine_join");
 	must(engine_charge(worker, &charge, NULL, NULL, NULL), "engine_charge");
-	begin = cpu_ns();
+	begin = measure_cpu_ns();
 	for (int i = 0; i < CHARGES / ITEMS; i++) {
 		must(engine_charge(worker, &charge, NULL, NULL, NULL), "engine_charge");
 	}
-	end = cpu_ns();
+	end = measure_cpu_ns();
 	engine_leave(worker);
 	require(total_of(engine, "m") == CHARGES + ITEMS, "what was granted is not in the totals");
 	(void)engine_free(engine);
@@ -235,13 +209,13 @@ static double case_many(bool limited, double *ret_bytes)
 	*ret_bytes =
 		(double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / MANY;
 	must(engine_join(engine, &worker), "engine_join");
-	begin = cpu_ns();
+	begin = measure_cpu_ns();
 	for (uint32_t i = 0; i < CHARGES; i++) {
 		item.path = paths[i * 2654435761u % MANY];
 		item.len = strlen(item.path);
 		must(engine_charge(worker, &charge, NULL, NULL, NULL), "engine_charge");
 	}
-	end = cpu_ns();
+	end = measure_cpu_ns();
 	engine_leave(worker);
 	require(total_of(engine, "m") == CHARGES, "what was granted is not in the totals");
 	(void)engine_free(engine);
@@ -293,11 +267,11 @@ static double case_fold(size_t n_limits)
 	must(engine_intern(engine, "m/a/b/c", 7, 1, &ref), "engine_intern");
 	must(engine_join(engine, &worker), "engine_join");
 	engine_begin(worker);
-	begin = cpu_ns();
+	begin = measure_cpu_ns();
 	for (int i = 0; i < CHARGES; i++) {
 		must(engine_add(worker, ref, 32), "engine_add");
 	}
-	end = cpu_ns();
+	end = measure_cpu_ns();
 	engine_end(worker);
 	engine_leave(worker);
 	require(total_of(engine, "m") == 32 * CHARGES, "what was added is not in the totals");
@@ -338,13 +312,13 @@ static const char *const names[N_CASES] = {
 
 int main(int argc, char **argv)
 {
-	static double ns[N_CASES][MAX_ROUNDS];
+	static double ns[N_CASES][MEASURE_MAX_ROUNDS];
 	double bytes = 0, xadd;
 
 	if (argc > 1) {
 		n_rounds = (unsigned)strtoul(argv[1], NULL, 10);
 	}
-	if (n_rounds % 2 == 0 || n_rounds > MAX_ROUNDS) {
+	if (n_rounds % 2 == 0 || n_rounds > MEASURE_MAX_ROUNDS) {
 		(void)fprintf(stderr, "usage: bench-engine-charge [ROUNDS]\n");
 		return 2;
 	}
@@ -362,9 +336,9 @@ int main(int argc, char **argv)
 		ns[FOLD][i] = case_fold(0);
 		ns[FOLD_FOUR][i] = case_fold(4);
 	}
-	xadd = median(ns[XADD]);
+	xadd = measure_median(ns[XADD], n_rounds);
 	for (int i = 0; i < N_CASES; i++) {
-		double value = median(ns[i]);
+		double value = measure_median(ns[i], n_rounds);
 
 		(void)printf("%-60s %8.1f ns %6.1f x\n", names[i], value, value / xadd);
 	}

@@ -9,6 +9,7 @@
  */
 #include "lib/engine/engine.h"
 #include "lib/rcu/grace.h"
+#include "tests/bench/measure.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_ROUNDS 99u
 #define FRAME 256u /* adds between engine_begin and engine_end, as of one frame */
 #define PATH_BYTES 30
 #define PER_GROUP 1000u
@@ -38,24 +38,6 @@ static double seconds(clockid_t clock)
 
 	(void)clock_gettime(clock, &time);
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static double cpu_ns(void)
-{
-	return seconds(CLOCK_THREAD_CPUTIME_ID) * 1e9;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-	qsort(values, n_rounds, sizeof(*values), compare);
-	return values[n_rounds / 2];
 }
 
 static void require(bool condition, const char *what)
@@ -185,7 +167,7 @@ static void stage_free(struct stage *stage)
 static double add_one_by_one(struct stage *stage, struct engine_worker *worker,
 			     const struct engine_ref *refs, uint32_t n_ops)
 {
-	double start = cpu_ns();
+	double start = measure_cpu_ns();
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < n_ops; i += FRAME) {
@@ -197,13 +179,13 @@ static double add_one_by_one(struct stage *stage, struct engine_worker *worker,
 		engine_end(worker);
 	}
 	stage->added += n_ops;
-	return (cpu_ns() - start) / n_ops;
+	return (measure_cpu_ns() - start) / n_ops;
 }
 
 static double add_in_batches(struct stage *stage, struct engine_worker *worker,
 			     const struct engine_item *items, uint32_t n_ops)
 {
-	double start = cpu_ns();
+	double start = measure_cpu_ns();
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < n_ops; i += FRAME) {
@@ -214,12 +196,12 @@ static double add_in_batches(struct stage *stage, struct engine_worker *worker,
 		at = at + 2 * FRAME > stage->n ? 0 : at + FRAME;
 	}
 	stage->added += n_ops;
-	return (cpu_ns() - start) / n_ops;
+	return (measure_cpu_ns() - start) / n_ops;
 }
 
 static double get_random(const struct stage *stage)
 {
-	double start = cpu_ns();
+	double start = measure_cpu_ns();
 	struct engine_reading reading;
 
 	for (uint32_t i = 0; i < GETS; i++) {
@@ -227,7 +209,7 @@ static double get_random(const struct stage *stage)
 
 		must(engine_get(stage->engine, path->bytes, PATH_BYTES, &reading), "engine_get");
 	}
-	return (cpu_ns() - start) / GETS;
+	return (measure_cpu_ns() - start) / GETS;
 }
 
 enum {
@@ -243,7 +225,7 @@ static void measure_size(uint32_t n, double ret_ns[N_CASES])
 	struct stage stage = stage_new(n);
 	struct engine_ref *random = calloc(n, sizeof(*random));
 	struct engine_item *items = calloc(n, sizeof(*items));
-	double ns[N_CASES][MAX_ROUNDS];
+	double ns[N_CASES][MEASURE_MAX_ROUNDS];
 	struct engine_worker *worker;
 
 	must(!random || !items, "no memory");
@@ -260,7 +242,7 @@ static void measure_size(uint32_t n, double ret_ns[N_CASES])
 		ns[GET][round] = get_random(&stage);
 	}
 	for (int i = 0; i < N_CASES; i++) {
-		ret_ns[i] = median(ns[i]);
+		ret_ns[i] = measure_median(ns[i], n_rounds);
 	}
 	engine_leave(worker);
 	stage_free(&stage);
@@ -448,7 +430,7 @@ static void *walk_on(void *ctx)
 	grace_register();
 	pin(1);
 	start = seconds(CLOCK_MONOTONIC);
-	cpu_start = cpu_ns();
+	cpu_start = measure_cpu_ns();
 	while (!atomic_load_explicit(&side->stop, memory_order_relaxed)) {
 		bool done;
 
@@ -464,7 +446,8 @@ static void *walk_on(void *ctx)
 			atomic_fetch_add_explicit(&side->walks, 1, memory_order_relaxed);
 		}
 	}
-	side->reader_share = (cpu_ns() - cpu_start) / 1e9 / (seconds(CLOCK_MONOTONIC) - start);
+	side->reader_share =
+		(measure_cpu_ns() - cpu_start) / 1e9 / (seconds(CLOCK_MONOTONIC) - start);
 	grace_unregister();
 	return NULL;
 }
@@ -488,7 +471,7 @@ static struct cost add_beside(struct side *side, struct engine_worker *worker,
 			      const struct engine_ref *refs)
 {
 	uint32_t n_ops = side->lock == NO_LOCK ? 4 * ADDS : ADDS;
-	double start = seconds(CLOCK_MONOTONIC), cpu_start = cpu_ns();
+	double start = seconds(CLOCK_MONOTONIC), cpu_start = measure_cpu_ns();
 	double wall, cpu;
 	uint32_t at = 0;
 
@@ -506,7 +489,7 @@ static struct cost add_beside(struct side *side, struct engine_worker *worker,
 	}
 	side->stage->added += n_ops;
 	wall = (seconds(CLOCK_MONOTONIC) - start) * 1e9;
-	cpu = cpu_ns() - cpu_start;
+	cpu = measure_cpu_ns() - cpu_start;
 	return (struct cost){ wall / n_ops, cpu / n_ops, cpu / wall };
 }
 
@@ -546,10 +529,11 @@ static struct cost add_with_reader(struct side *side, enum lock lock, bool reade
 
 /* One round of one variant, alone and beside the walk. */
 struct pair {
-	double alone[MAX_ROUNDS], other[MAX_ROUNDS], beside[MAX_ROUNDS];
-	double throughput[MAX_ROUNDS], cpu_throughput[MAX_ROUNDS]; /* beside : alone */
-	double control[MAX_ROUNDS]; /* beside : other, processor time */
-	double share[MAX_ROUNDS];
+	double alone[MEASURE_MAX_ROUNDS], other[MEASURE_MAX_ROUNDS], beside[MEASURE_MAX_ROUNDS];
+	double throughput[MEASURE_MAX_ROUNDS],
+		cpu_throughput[MEASURE_MAX_ROUNDS]; /* beside : alone */
+	double control[MEASURE_MAX_ROUNDS];	    /* beside : other, processor time */
+	double share[MEASURE_MAX_ROUNDS];
 	uint64_t walks;
 };
 
@@ -602,14 +586,19 @@ static void print_pairs(struct pair *pairs)
 		struct pair *pair = &pairs[i];
 
 		(void)printf("%24s %8.2f %10.2f %10.2f %9.3f %9.3f %10.3f %7.2f %7llu\n",
-			     walk_cases[i].name, median(pair->alone), median(pair->other),
-			     median(pair->beside), median(pair->throughput),
-			     median(pair->cpu_throughput), median(pair->control),
-			     median(pair->share), (unsigned long long)pair->walks);
+			     walk_cases[i].name, measure_median(pair->alone, n_rounds),
+			     measure_median(pair->other, n_rounds),
+			     measure_median(pair->beside, n_rounds),
+			     measure_median(pair->throughput, n_rounds),
+			     measure_median(pair->cpu_throughput, n_rounds),
+			     measure_median(pair->control, n_rounds),
+			     measure_median(pair->share, n_rounds),
+			     (unsigned long long)pair->walks);
 	}
 	for (size_t i = 0; i < N_WALK_CASES; i++) {
-		bool side_by_side = median(pairs[i].share) >= ENOUGH;
-		double ratio = median(side_by_side ? pairs[i].throughput : pairs[i].cpu_throughput);
+		bool side_by_side = measure_median(pairs[i].share, n_rounds) >= ENOUGH;
+		double ratio = measure_median(
+			side_by_side ? pairs[i].throughput : pairs[i].cpu_throughput, n_rounds);
 
 		if (walk_cases[i].lock == NO_LOCK) {
 			(void)printf(
@@ -713,10 +702,10 @@ int main(int argc, char **argv)
 {
 	if (argc > 1) {
 		n_rounds = (unsigned)strtoul(argv[1], NULL, 10);
-		if (n_rounds % 2 == 0 || n_rounds > MAX_ROUNDS) {
+		if (n_rounds % 2 == 0 || n_rounds > MEASURE_MAX_ROUNDS) {
 			(void)fprintf(stderr,
 				      "usage: bench-engine [ROUNDS]\nROUNDS is odd, 1 .. %u\n",
-				      MAX_ROUNDS);
+				      MEASURE_MAX_ROUNDS);
 			return 2;
 		}
 	}

@@ -12,6 +12,7 @@
  */
 #include "lib/quota/charge.h"
 #include "lib/quota/protect.h"
+#include "tests/bench/measure.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_ROUNDS 99u
 #define MAX_THREADS 2u
 #define MAX_TRIES 12u
 #define OPS 1000000ul
@@ -248,8 +248,8 @@ static const struct promise {
 	{ "1,000 of 100,000 leaves : 1,000", SPREAD_NODES, FEW_NODES, 1.25 },
 };
 
-static double figures[N_CASES][MAX_ROUNDS];
-static double shares[N_CASES][MAX_ROUNDS]; /* see share_of; of the try that counts */
+static double figures[N_CASES][MEASURE_MAX_ROUNDS];
+static double shares[N_CASES][MEASURE_MAX_ROUNDS]; /* see share_of; of the try that counts */
 
 /* ---- running ---- */
 
@@ -261,33 +261,13 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Thread i to the i-th of the processors we may use, so that two threads do meet on a line. */
-static void pin(unsigned number)
-{
-	cpu_set_t all, one;
-
-	if (sched_getaffinity(0, sizeof(all), &all) < 0) {
-		return;
-	}
-	unsigned nth = number % (unsigned)CPU_COUNT(&all);
-
-	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &all) && nth-- == 0) {
-			CPU_ZERO(&one);
-			CPU_SET(cpu, &one);
-			(void)sched_setaffinity(0, sizeof(one), &one);
-			return;
-		}
-	}
-}
-
 static void *lane_main(void *arg)
 {
 	struct lane *lane = arg;
 	const struct bench_case *bench = lane->bench;
 	struct tree *tree = bench->tree < 0 ? NULL : &trees[bench->tree];
 
-	pin(lane->number);
+	measure_pin(lane->number);
 	(void)atomic_fetch_add_explicit(&words.ready, 1, memory_order_acq_rel);
 	while (atomic_load_explicit(&words.ready, memory_order_acquire) < bench->threads) {
 		(void)sched_yield();
@@ -398,33 +378,6 @@ static bool run_case(const struct bench_case *bench, double *ret_ns, double *ret
 	return kept;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double *values, unsigned n)
-{
-	double sorted[MAX_ROUNDS];
-
-	memcpy(sorted, values, n * sizeof(sorted[0]));
-	qsort(sorted, n, sizeof(sorted[0]), by_size);
-	return sorted[n / 2];
-}
-
-/* The median of the rounds' ratios: both sides of each met the same disturbances. */
-static double median_ratio(enum which a, enum which b, unsigned n)
-{
-	double ratios[MAX_ROUNDS];
-
-	for (unsigned i = 0; i < n; i++) {
-		ratios[i] = figures[a][i] / figures[b][i];
-	}
-	return median(ratios, n);
-}
-
 /* ---- trees ---- */
 
 static void plant(struct tree *tree, const struct window *window, const struct quota_limits *limits,
@@ -480,17 +433,18 @@ static void print_figures(unsigned rounds)
 {
 	(void)printf("%-54s %9s\n", "what", "ns");
 	for (unsigned c = 0; c < N_CASES; c++) {
-		(void)printf("%-54s %9.2f", cases[c].what, median(figures[c], rounds));
+		(void)printf("%-54s %9.2f", cases[c].what, measure_median(figures[c], rounds));
 		if (cases[c].threads > 1) {
 			(void)printf("   side by side %.0f %% of the time",
-				     100 * median(shares[c], rounds));
+				     100 * measure_median(shares[c], rounds));
 		}
 		(void)printf("\n");
 	}
 	(void)printf("\n%-54s %9s %9s  %s\n", "ratio", "measured", "bound", "met");
 	for (size_t i = 0; i < sizeof(promises) / sizeof(promises[0]); i++) {
 		const struct promise *promise = &promises[i];
-		double ratio = median_ratio(promise->a, promise->b, rounds);
+		double ratio =
+			measure_median_ratio(figures[promise->a], figures[promise->b], rounds);
 
 		(void)printf("%-54s %9.3f %9.3f  %s\n", promise->what, ratio, promise->bound,
 			     ratio <= promise->bound ? "yes" : "NO");
@@ -503,7 +457,7 @@ int main(int argc, char **argv)
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 7;
 	bool lost = false;
 
-	if (argc > 2 || rounds == 0 || rounds > MAX_ROUNDS) {
+	if (argc > 2 || rounds == 0 || rounds > MEASURE_MAX_ROUNDS) {
 		(void)fprintf(stderr, "usage: bench-quota [ROUNDS]\n");
 		return 2;
 	}

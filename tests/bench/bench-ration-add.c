@@ -9,26 +9,20 @@
  * must report exactly what was added as undelivered: the exit status is 1 if not, whatever the figures.
  */
 #include "clients/c/include/ration.h"
+#include "tests/bench/measure.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#define MAX_ROUNDS 99u
 #define OPS 10000000ul
 #define N_MANY 1000u
 
 static struct {
 	_Alignas(128) _Atomic(uint64_t) word[2][16]; /* one line and more for each thread */
 	_Alignas(128) _Atomic(uint64_t) shared_word;
-	_Alignas(128) _Atomic(unsigned) n_ready;
-	struct ration_counter *counter;
+	_Alignas(128) struct ration_counter *counter;
 	struct ration_counter *many[N_MANY];
 	_Atomic(uint64_t) added; /* through libration */
 } shared;
@@ -116,97 +110,19 @@ static const struct {
 	[XADD_2] = { "lock xadd, two threads on one line", xadd_shared, 2 },
 };
 
-/* ---- running them ---- */
-
-struct runner {
-	pthread_t thread;
-	enum which which;
-	unsigned self;
-	double ns; /* per add */
-};
-
-static double thread_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static void *run(void *arg)
-{
-	struct runner *runner = arg;
-	double begun;
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(runner->self % (unsigned)sysconf(_SC_NPROCESSORS_ONLN), &cpus);
-	(void)pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
-	(void)atomic_fetch_add_explicit(&shared.n_ready, 1, memory_order_acq_rel);
-	while (atomic_load_explicit(&shared.n_ready, memory_order_acquire) <
-	       cases[runner->which].n_threads) {
-	}
-	begun = thread_ns();
-	cases[runner->which].run(runner->self);
-	runner->ns = (thread_ns() - begun) / (double)OPS;
-	return NULL;
-}
-
-/* The mean over its threads. */
-static double measure(enum which which)
-{
-	struct runner runners[2];
-	unsigned n = cases[which].n_threads;
-	double sum = 0;
-
-	atomic_store_explicit(&shared.n_ready, 0, memory_order_relaxed);
-	for (unsigned i = 0; i < n; i++) {
-		runners[i] = (struct runner){ .which = which, .self = i };
-		if (pthread_create(&runners[i].thread, NULL, run, &runners[i]) != 0) {
-			abort();
-		}
-	}
-	for (unsigned i = 0; i < n; i++) {
-		(void)pthread_join(runners[i].thread, NULL);
-		sum += runners[i].ns;
-	}
-	return sum / n;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double *values, unsigned n)
-{
-	double sorted[MAX_ROUNDS];
-
-	memcpy(sorted, values, n * sizeof(*values));
-	qsort(sorted, n, sizeof(*sorted), compare);
-	return sorted[n / 2];
-}
-
-static double ns[N_CASES][MAX_ROUNDS];
+static double ns[N_CASES][MEASURE_MAX_ROUNDS];
 
 static void print_ratio(const char *what, enum which a, enum which b, unsigned n,
 			const char *target)
 {
-	double ratios[MAX_ROUNDS];
-
-	for (unsigned i = 0; i < n; i++) {
-		ratios[i] = ns[a][i] / ns[b][i];
-	}
-	(void)printf("%-56s %6.2f   %s\n", what, median(ratios, n), target);
+	(void)printf("%-56s %6.2f   %s\n", what, measure_median_ratio(ns[a], ns[b], n), target);
 }
 
 static void print(unsigned n)
 {
 	(void)printf("%-56s %6s\n", "nanoseconds of the thread's own time for an add", "ns");
 	for (unsigned i = 0; i < N_CASES; i++) {
-		(void)printf("%-56s %6.2f\n", cases[i].name, median(ns[i], n));
+		(void)printf("%-56s %6.2f\n", cases[i].name, measure_median(ns[i], n));
 	}
 	(void)printf("\n%-56s %6s   %s\n", "ratio", "times", "target");
 	print_ratio("lock xadd / ration_add", XADD, ADD, n, "at least 3");
@@ -238,14 +154,14 @@ int main(int argc, char **argv)
 	uint64_t undelivered = 0, added;
 	struct ration *client;
 
-	if (n < 1 || n > MAX_ROUNDS) {
-		(void)fprintf(stderr, "bench-ration-add: ROUNDS is 1 to %u\n", MAX_ROUNDS);
+	if (n < 1 || n > MEASURE_MAX_ROUNDS) {
+		(void)fprintf(stderr, "bench-ration-add: ROUNDS is 1 to %u\n", MEASURE_MAX_ROUNDS);
 		return 2;
 	}
 	client = open_client();
 	for (unsigned round = 0; round < n; round++) {
 		for (unsigned i = 0; i < N_CASES; i++) {
-			ns[i][round] = measure((enum which)i);
+			ns[i][round] = measure_threads(cases[i].run, cases[i].n_threads, OPS);
 		}
 	}
 	(void)ration_close(client, 0, &undelivered);

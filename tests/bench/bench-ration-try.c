@@ -13,20 +13,18 @@
 #include "clients/c/include/ration.h"
 #include "proto/frame.h"
 #include "proto/message.h"
+#include "tests/bench/measure.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#define MAX_ROUNDS 99u
 #define OPS 10000000ul
 #define BOUND 5.0
 #define LONG_LEASE (INT64_C(1) << 40)
@@ -174,7 +172,6 @@ static void listen_fake(pthread_t *ret_thread)
 
 static struct {
 	_Alignas(128) _Atomic(uint64_t) word[2][16];
-	_Atomic(unsigned) n_ready;
 	struct ration_counter *counter;
 	struct ration_lease *lease, *low;
 	_Atomic(int64_t) taken; /* tries that were granted */
@@ -241,86 +238,11 @@ static const struct {
 	[XADD] = { "lock xadd, a line of its own", xadd_own, 1 },
 };
 
-struct runner {
-	pthread_t thread;
-	enum which which;
-	unsigned self;
-	double ns;
-};
-
-static double thread_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static void *run(void *arg)
-{
-	struct runner *runner = arg;
-	double begun;
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(runner->self % (unsigned)sysconf(_SC_NPROCESSORS_ONLN), &cpus);
-	(void)pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
-	(void)atomic_fetch_add_explicit(&shared.n_ready, 1, memory_order_acq_rel);
-	while (atomic_load_explicit(&shared.n_ready, memory_order_acquire) <
-	       cases[runner->which].n_threads) {
-	}
-	begun = thread_ns();
-	cases[runner->which].run(runner->self);
-	runner->ns = (thread_ns() - begun) / (double)OPS;
-	return NULL;
-}
-
-static double measure(enum which which)
-{
-	struct runner runners[2];
-	unsigned n = cases[which].n_threads;
-	double sum = 0;
-
-	atomic_store_explicit(&shared.n_ready, 0, memory_order_relaxed);
-	for (unsigned i = 0; i < n; i++) {
-		runners[i] = (struct runner){ .which = which, .self = i };
-		if (pthread_create(&runners[i].thread, NULL, run, &runners[i]) != 0) {
-			abort();
-		}
-	}
-	for (unsigned i = 0; i < n; i++) {
-		(void)pthread_join(runners[i].thread, NULL);
-		sum += runners[i].ns;
-	}
-	return sum / n;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double *values, unsigned n)
-{
-	double sorted[MAX_ROUNDS];
-
-	memcpy(sorted, values, n * sizeof(*values));
-	qsort(sorted, n, sizeof(*sorted), compare);
-	return sorted[n / 2];
-}
-
-static double ns[N_CASES][MAX_ROUNDS];
+static double ns[N_CASES][MEASURE_MAX_ROUNDS];
 
 static double ratio(enum which a, enum which b, unsigned n)
 {
-	double ratios[MAX_ROUNDS];
-
-	for (unsigned i = 0; i < n; i++) {
-		ratios[i] = ns[a][i] / ns[b][i];
-	}
-	return median(ratios, n);
+	return measure_median_ratio(ns[a], ns[b], n);
 }
 
 /* ---- the whole ---- */
@@ -354,7 +276,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	double bound;
 
-	n = n == 0 || n > MAX_ROUNDS ? 9 : n | 1;
+	n = n == 0 || n > MEASURE_MAX_ROUNDS ? 9 : n | 1;
 	listen_fake(&thread);
 	client = ration_open(fake.url, NULL);
 	shared.counter = ration_counter(client, "adds/a");
@@ -362,11 +284,11 @@ int main(int argc, char **argv)
 	shared.low = open_lease(client, "tries/b", SHORT_LEASE);
 	for (unsigned round = 0; round < n; round++) {
 		for (unsigned i = 0; i < N_CASES; i++) {
-			ns[i][round] = measure((enum which)i);
+			ns[i][round] = measure_threads(cases[i].run, cases[i].n_threads, OPS);
 		}
 	}
 	for (unsigned i = 0; i < N_CASES; i++) {
-		(void)printf("%-56s %7.2f ns\n", cases[i].name, median(ns[i], n));
+		(void)printf("%-56s %7.2f ns\n", cases[i].name, measure_median(ns[i], n));
 	}
 	bound = ratio(TRY, ADD, n);
 	(void)printf("\nration_try / ration_add                %5.2f  (at most %.0f)\n", bound,

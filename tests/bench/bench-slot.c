@@ -13,17 +13,16 @@
 #include "lib/count/pending.h"
 #include "lib/count/percpu.h"
 #include "lib/count/slot.h"
+#include "tests/bench/measure.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAX_THREADS 32u
-#define MAX_ROUNDS 99u
 #define N_MANY 1024u /* slots of a case that adds here and there */
 #define OPS 8000000ul
 
@@ -385,7 +384,7 @@ static const struct promise {
 	{ "idea 2: skipped : always, 32 threads", SKIP_32, ALWAYS_32, 1 },
 };
 
-static double figures[N_CASES][MAX_ROUNDS];
+static double figures[N_CASES][MEASURE_MAX_ROUNDS];
 
 /* ---- running ---- */
 
@@ -394,52 +393,24 @@ struct thread_run {
 	struct lane *lane;
 	unsigned number;
 	unsigned long ops;
-	uint64_t cpu_ns;
+	double cpu_ns;
 };
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Thread i to the i-th of the processors we may use, round and round, so that two threads do meet on a line. */
-static void pin(unsigned number)
-{
-	cpu_set_t all, one;
-
-	if (sched_getaffinity(0, sizeof(all), &all) < 0) {
-		return;
-	}
-	unsigned nth = number % (unsigned)CPU_COUNT(&all);
-
-	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &all) && nth-- == 0) {
-			CPU_ZERO(&one);
-			CPU_SET(cpu, &one);
-			(void)sched_setaffinity(0, sizeof(one), &one);
-			return;
-		}
-	}
-}
 
 static void *thread_main(void *arg)
 {
 	struct thread_run *run = arg;
 
-	pin(run->number);
+	measure_pin(run->number);
 	(void)atomic_fetch_add_explicit(&shared.ready, 1, memory_order_acq_rel);
 	while (atomic_load_explicit(&shared.ready, memory_order_acquire) < run->bench->threads) {
 		(void)sched_yield();
 	}
 	/* A short run first: pages and caches. */
 	run->bench->run(run->lane, run->ops / 16);
-	uint64_t start = thread_cpu_ns();
+	double start = measure_cpu_ns();
 
 	run->bench->run(run->lane, run->ops);
-	run->cpu_ns = thread_cpu_ns() - start;
+	run->cpu_ns = measure_cpu_ns() - start;
 	return NULL;
 }
 
@@ -471,7 +442,8 @@ static bool run_case(const struct bench_case *bench, double *ret_ns)
 	struct thread_run runs[MAX_THREADS];
 	pthread_t threads[MAX_THREADS], resetter;
 	bool resets = bench->found == found_in_steps;
-	uint64_t before = bench->found(bench->threads), cpu_ns = 0, added = 0;
+	uint64_t before = bench->found(bench->threads), added = 0;
+	double cpu_ns = 0;
 
 	atomic_store_explicit(&shared.ready, 0, memory_order_relaxed);
 	atomic_store_explicit(&shared.stop, false, memory_order_relaxed);
@@ -492,7 +464,7 @@ static bool run_case(const struct bench_case *bench, double *ret_ns)
 		atomic_store_explicit(&shared.stop, true, memory_order_relaxed);
 		must(pthread_join(resetter, NULL), "join");
 	}
-	*ret_ns = (double)cpu_ns / (double)(runs[0].ops * bench->threads);
+	*ret_ns = cpu_ns / (double)(runs[0].ops * bench->threads);
 	if (bench->found(bench->threads) - before != added) {
 		(void)fprintf(stderr, "bench-slot: %s: added %llu, found %llu\n", bench->what,
 			      (unsigned long long)added,
@@ -500,33 +472,6 @@ static bool run_case(const struct bench_case *bench, double *ret_ns)
 		return false;
 	}
 	return true;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double *values, unsigned n)
-{
-	double sorted[MAX_ROUNDS];
-
-	memcpy(sorted, values, n * sizeof(sorted[0]));
-	qsort(sorted, n, sizeof(sorted[0]), by_size);
-	return sorted[n / 2];
-}
-
-/* The median of the rounds' ratios: both sides of each met the same disturbances. */
-static double median_ratio(enum which a, enum which b, unsigned n)
-{
-	double ratios[MAX_ROUNDS];
-
-	for (unsigned i = 0; i < n; i++) {
-		ratios[i] = figures[a][i] / figures[b][i];
-	}
-	return median(ratios, n);
 }
 
 static void setup(void)
@@ -576,12 +521,13 @@ static void print_figures(unsigned rounds)
 {
 	(void)printf("%-54s %9s\n", "what", "ns/add");
 	for (unsigned c = 0; c < N_CASES; c++) {
-		(void)printf("%-54s %9.2f\n", cases[c].what, median(figures[c], rounds));
+		(void)printf("%-54s %9.2f\n", cases[c].what, measure_median(figures[c], rounds));
 	}
 	(void)printf("\n%-54s %9s %9s  %s\n", "ratio", "measured", "bound", "met");
 	for (size_t i = 0; i < sizeof(promises) / sizeof(promises[0]); i++) {
 		const struct promise *promise = &promises[i];
-		double ratio = median_ratio(promise->a, promise->b, rounds);
+		double ratio =
+			measure_median_ratio(figures[promise->a], figures[promise->b], rounds);
 
 		(void)printf("%-54s %9.3f %9.3f  %s\n", promise->what, ratio, promise->bound,
 			     ratio <= promise->bound ? "yes" : "NO");
@@ -593,7 +539,7 @@ int main(int argc, char **argv)
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 7;
 	bool lost = false;
 
-	if (argc > 2 || rounds == 0 || rounds > MAX_ROUNDS) {
+	if (argc > 2 || rounds == 0 || rounds > MEASURE_MAX_ROUNDS) {
 		(void)fprintf(stderr, "usage: bench-slot [ROUNDS]\n");
 		return 2;
 	}

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- numbers ---- */
@@ -86,21 +85,18 @@ void serve_answer(struct connection *connection, const struct reply *reply)
 void serve_failure(struct connection *connection, uint64_t id, uint64_t number, enum code code,
 		   const char *format, ...)
 {
-	struct reply reply = { .id = id,
-			       .type = REPLY_ERROR,
-			       .error = { .code = code, .operation = number } };
-	char text[SERVE_MAX_TEXT];
+	struct serve_fault fault;
+	struct reply *reply;
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(text, sizeof(text), format, args);
+	reply = serve_fault(connection, id, code, format, args, &fault);
 	va_end(args);
-	reply.error.text = text_of(serve_clean(text));
-	serve_count_error(connection, code);
+	reply->error.operation = number;
 	if (number == 0) {
-		connection_reply(connection, &reply); /* a dry run */
+		connection_reply(connection, reply); /* a dry run */
 	} else {
-		serve_answer(connection, &reply);
+		serve_answer(connection, reply);
 	}
 }
 

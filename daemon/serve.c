@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void serve_count_error(struct connection *connection, enum code code)
+static void count_error(struct connection *connection, enum code code)
 {
 	struct stats *stats = &connection->worker->stats;
 
@@ -72,19 +72,28 @@ const char *serve_clean(char *text)
 	return text;
 }
 
+struct reply *serve_fault(struct connection *connection, uint64_t id, enum code code,
+			  const char *format, va_list args, struct serve_fault *ret_fault)
+{
+	(void)vsnprintf(ret_fault->text, sizeof(ret_fault->text), format, args);
+	ret_fault->reply = (struct reply){
+		.id = id,
+		.type = REPLY_ERROR,
+		.error = { .code = code, .text = text_of(serve_clean(ret_fault->text)) },
+	};
+	count_error(connection, code);
+	return &ret_fault->reply;
+}
+
 void serve_error(struct connection *connection, uint64_t id, enum code code, const char *format,
 		 ...)
 {
-	struct reply reply = { .id = id, .type = REPLY_ERROR, .error = { .code = code } };
-	char text[SERVE_MAX_TEXT];
+	struct serve_fault fault;
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(text, sizeof(text), format, args);
+	connection_reply(connection, serve_fault(connection, id, code, format, args, &fault));
 	va_end(args);
-	reply.error.text = text_of(serve_clean(text));
-	serve_count_error(connection, code);
-	connection_reply(connection, &reply);
 }
 
 bool serve_check_items(struct connection *connection, uint64_t id, size_t n, const char *what)

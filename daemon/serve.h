@@ -4,6 +4,7 @@
  */
 #include "proto/message.h"
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -81,8 +82,17 @@ void serve_error(struct connection *connection, uint64_t id, enum code code, con
 
 #define SERVE_MAX_TEXT 512u
 
-/* Count a request that failed so. */
-void serve_count_error(struct connection *connection, enum code code);
+/* The reply to a request that failed as a whole, and the text that it refers to. */
+struct serve_fault {
+	struct reply reply;
+	char text[SERVE_MAX_TEXT];
+};
+
+/* Fill it in, and count the request as failed. Returns the reply, for the caller to send. */
+struct reply *serve_fault(struct connection *connection, uint64_t id, enum code code,
+			  const char *format, va_list args, struct serve_fault *ret_fault)
+	__attribute__((format(printf, 4, 0)));
+
 /* Make `text` valid UTF-8, in place: what is not becomes question marks, and what was cut off at the end is left out. Returns it. */
 const char *serve_clean(char *text);
 

@@ -380,7 +380,8 @@ RATION_API int ration_lease_wait(struct ration_lease *lease, int timeout_ms);
 
 /*
  * Spend n units (1 or more), or not. Decided here and now: no syscall, no lock, no allocation, any thread, while the lease has units. Never
- * are more spent than the daemon gave, but by the fallback.
+ * are more spent than the daemon gave, but by the fallback. A program that was stopped (by a signal, with its machine) while its lease
+ * expired may spend up to 16 of these units late: the clock is looked at every 16th time.
  */
 RATION_API bool ration_try(struct ration_lease *lease, int64_t n, enum ration_fallback fallback);
 

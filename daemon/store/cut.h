@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * cut: what one worker hands to the store at one point of its loop: growth, and all that its sessions hold and have been answered by then.
+ *
+ * Made by the worker's thread, read by the store's, freed by whoever has it last. Everything in it lies in its own arena.
+ */
+#include "lib/engine/keep.h"
+#include "proto/arena.h"
+#include "proto/message.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bytes_view {
+	const uint8_t *at;
+	size_t len;
+};
+
+/* A session whose numbers, answers, leases or terms changed; or that ended. */
+struct cut_session {
+	uint8_t id[MESSAGE_SESSION_BYTES];
+	bool ended; /* and nothing of it is left to give back: it is forgotten */
+	bool over; /* it has ended, but what it holds is still on its way back: after a restart it ends at once */
+	uint64_t last_batch, last_operation;
+	int64_t lifetime_ns;
+	struct bytes_view agent;
+	struct bytes_view answers; /* operations_save */
+	struct bytes_view leases;  /* lease_table_save */
+};
+
+/* What a session holds of a gauge changed: its new amount, 0: nothing. Session all zero: what detached charges hold, by so much. */
+struct cut_held {
+	uint8_t session[MESSAGE_SESSION_BYTES];
+	const char *path;
+	size_t len;
+	int64_t amount;
+};
+
+struct cut {
+	struct arena arena;
+	unsigned seat;
+	int64_t wall_ns; /* when it was taken */
+	struct engine_growth *growth;
+	size_t n_growth;
+	struct cut_session *sessions;
+	size_t n_sessions;
+	struct cut_held *held;
+	size_t n_held;
+};
+
+/* Takes NULL, returns NULL. */
+struct cut *cut_free(struct cut *cut);

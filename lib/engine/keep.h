@@ -1,0 +1,123 @@
+#pragma once
+/*
+ * keep: what whoever keeps an engine's counts across restarts needs of it: growth worker by worker, the names that come and go, the usage of
+ * windows as far as it is kept, and the way back.
+ *
+ * Cuts. A worker's cut is taken by its own thread at one point of its loop: all that it has ever brought to counters that it touched since
+ * its last cut, as cumulative numbers. So a cut that is handed on together with the numbers of the batches the worker has applied says
+ * exactly what these batches have done, whatever has been folded or flushed; one that gets lost is made good by the next; and the sum over
+ * all seats, from the value that was restored on, is the counter's own value. Adds pay nothing for it: that a counter was touched is known
+ * from the dirty marks that a flush takes (lib/count/bank.h), and from folds.
+ *
+ * Names. Counters that were made and removed are told in order, once, to one thread. The id of a removed counter is used again only after
+ * engine_changes_done said that all cuts which can speak of it have been taken.
+ *
+ *	engine_changes			removed counters are noted: they get no more growth
+ *	every worker: engine_cut	the last of their growth comes
+ *	engine_changes			what was made meanwhile, so that every id in the cuts is known
+ *	(their own values go to their parents, as in the engine)
+ *	engine_changes_done
+ *
+ * Usage. Windows and buckets are shared by all workers, so what stands in them is ahead of the cuts. Beside each the engine keeps a second
+ * figure, of what the cuts say: engine_usage_add. Growth counts there in the window of the cut it is in, which may be
+ * the one after its own: never less is kept than was used of the window that goes on. Limits without a window need none: they have what
+ * the totals have, and what is charged but not spent (`ahead`).
+ *
+ * All this only with engine_options.keep; without, nothing is noted and nothing is spent on it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/engine/engine.h"
+#include "lib/engine/quota.h"
+
+#define ENGINE_NO_ID UINT32_MAX
+
+/* All numbers are cumulative over the seat's life, modulo 2^64: the difference to the cut before is what happened between. */
+struct engine_growth {
+	uint32_t id;
+	uint64_t added; /* by adds: to own value and limits */
+	uint64_t charged; /* to the own value by charges, uncharges (negative), spent leases, engine_set */
+	uint64_t ahead; /* leased and not spent or returned: limits without a window have it, the own value has not */
+	uint64_t taken; /* by charges and leases, only what came: windows and rates have it */
+};
+typedef void (*engine_growth_fn)(void *ctx, const struct engine_growth *growth);
+
+/* The seat that a worker has: 0 .. ENGINE_MAX_WORKERS - 1. Another worker may have it later, and goes on with its numbers. */
+unsigned engine_seat(const struct engine_worker *worker);
+
+/*
+ * The worker's thread, outside engine_begin and engine_end. Every counter that the worker brought something to since its last cut (and perhaps some
+ * that it did not), each once. ENGINE_E_BUSY: somebody is taking the marks just now; nothing was visited, try again in the next turn.
+ */
+int engine_cut(struct engine_worker *worker, engine_growth_fn growth, void *ctx);
+
+struct engine_born {
+	uint32_t id, parent; /* ENGINE_NO_ID: a metric */
+	const char *path;    /* not terminated; valid during the call */
+	size_t len;
+	int64_t born_ns;
+};
+
+/* One thread calls these two. What came since the last call, in order; `gone` has the parent to which its own value went (ENGINE_NO_ID: nowhere). */
+struct engine_changes {
+	void (*born)(void *ctx, const struct engine_born *born);
+	void (*gone)(void *ctx, uint32_t id, uint32_t parent);
+	void *ctx;
+};
+void engine_changes(struct engine *engine, const struct engine_changes *changes);
+/* The first n of those told as gone and not done yet: their ids may be used again. */
+void engine_changes_done(struct engine *engine, size_t n);
+
+/* ---- usage as kept ---- */
+
+/* n > 0 more at the counter, of whichever window holds `wall_ns`. By one thread. The counter may be gone: its ancestors' limits have it. */
+void engine_usage_add(struct engine *engine, uint32_t id, int64_t n, int64_t wall_ns);
+
+struct engine_usage {
+	const char *path; /* valid during the call */
+	size_t len;
+	struct window window; /* no WINDOW_NONE */
+	int64_t number; /* of the window (lib/quota/window.h); of a rate: the wall clock, ns, at which it had `count` */
+	int64_t count; /* of a rate: what the bucket held, in the units of its limit, rounded up */
+};
+typedef void (*engine_usage_fn)(void *ctx, const struct engine_usage *usage);
+
+/* Those that changed since the last call (all = false), or all there are. By the thread of engine_usage_add. */
+void engine_usage_each(struct engine *engine, bool all, engine_usage_fn usage, void *ctx);
+
+/*
+ * As they stand now, for when nobody adds or charges any more: what is kept becomes what is. By the thread of engine_usage_add.
+ */
+void engine_usage_settle(struct engine *engine, const struct quota_time *time);
+
+/* ---- the way back: before any worker has joined; metrics and rules are declared already ---- */
+
+/*
+ * A counter with its own value and what it is ahead by. Ancestors are made as needed; ceilings don't count. ENGINE_E_PATH,
+ * ENGINE_E_OVERFLOW (a total would leave int64), ENGINE_E_FULL (no more ids), -ENOMEM. ret_id may be NULL. It is not told as born.
+ */
+int engine_restore(struct engine *engine, const char *path, size_t len, int64_t own, int64_t ahead,
+		   int64_t born_ns, uint32_t *ret_id);
+/* Units that are leased there (they are in `ahead`). ENGINE_E_NOT_FOUND, -ENOMEM. */
+int engine_restore_lease(struct engine *engine, const char *path, size_t len, int64_t units);
+/* ENGINE_E_NOT_FOUND: no limit in this window there any more: nothing to do. A window that is over counts as empty. */
+int engine_restore_usage(struct engine *engine, const struct engine_usage *usage,
+			 const struct quota_time *time);
+
+/* ---- orders ---- */
+
+/*
+ * Set the own value, of a counter that is made if need be: to `own` exactly at one moment; adds that come at the same time add to that. Limits without a
+ * window follow, windows don't. The worker's own thread. ENGINE_E_PATH, ENGINE_E_FULL, ENGINE_E_METRIC_FULL, ENGINE_E_NEGATIVE (of a counter that only grows),
+ * ENGINE_E_OVERFLOW, -ENOMEM.
+ */
+int engine_set(struct engine_worker *worker, const char *path, size_t len, int64_t own,
+	       struct quota_time time);
+
+/* Charge whatever the limits say: what was granted once is granted again. As engine_charge (no bindings) and engine_lease. */
+int engine_charge_again(struct engine_worker *worker, const struct engine_charge *charge,
+			size_t *ret_index);
+int engine_lease_again(struct engine_worker *worker, const char *path, size_t len, int64_t units,
+		       struct quota_time time);

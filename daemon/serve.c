@@ -312,6 +312,9 @@ int serve(struct connection *connection, const struct request *request, unsigned
 	case REQUEST_QUOTA_EXPLAIN:
 		serve_quota_explain(connection, request);
 		break;
+	case REQUEST_METRIC_LIST:
+	case REQUEST_RESET:
+	case REQUEST_IMPORT:
 	case REQUEST_HELLO:
 	case REQUEST_NONE:
 		serve_error(connection, request->id, CODE_UNIMPLEMENTED,

@@ -92,6 +92,9 @@ enum request_type {
 	REQUEST_PING,
 	REQUEST_RELOAD,
 	REQUEST_END,
+	REQUEST_METRIC_LIST,
+	REQUEST_RESET,
+	REQUEST_IMPORT,
 	REQUEST_CHARGE,
 	REQUEST_UNCHARGE,
 	REQUEST_LEASE,
@@ -147,17 +150,42 @@ struct metric {
 	uint64_t expire_after_ms;
 };
 
+struct flush {
+	bool durable;
+};
+
+struct import_item {
+	struct text path;
+	int64_t own;
+};
+
+struct import {
+	size_t n_items;
+	const struct import_item *items;
+};
+
+/* Beside an operation that is sent again: what an earlier daemon answered. */
+struct known {
+	bool present;
+	bool done;
+	int64_t granted; /* of a lease */
+};
+
 struct request {
 	uint64_t id;
 	enum request_type type;
+	struct known known;
 	union {
 		struct hello hello;
 		struct intern intern;
 		struct add add;
 		struct get get;
 		struct walk walk;
+		struct flush flush;
 		struct metric metric_set;
 		struct text metric_get;
+		struct text reset; /* the path */
+		struct import import;
 		struct charge charge;
 		struct uncharge uncharge;
 		struct lease_take lease;
@@ -187,6 +215,10 @@ enum reply_type {
 	REPLY_GOODBYE,
 	REPLY_RELOADED,
 	REPLY_ENDED,
+	REPLY_DURABLE,
+	REPLY_METRICS,
+	REPLY_RESET,
+	REPLY_IMPORTED,
 	REPLY_CHARGED,
 	REPLY_UNCHARGED,
 	REPLY_LEASED,
@@ -233,6 +265,9 @@ struct welcome {
 	struct limits limits;
 	struct text incarnation;
 	uint64_t last_operation;
+	bool keeps;
+	bool restored;
+	uint64_t durable_batch, durable_operation;
 };
 
 struct interned {
@@ -301,6 +336,29 @@ struct reloaded {
 	uint32_t omitted;
 };
 
+struct flushed {
+	bool durable;
+};
+
+struct durable {
+	uint64_t batch;
+	uint64_t operation;
+};
+
+struct metric_list {
+	size_t n_metrics;
+	const struct metric *metrics;
+};
+
+struct reset_done {
+	uint64_t counters;
+};
+
+struct imported {
+	size_t n_errors;
+	const struct item_error *errors;
+};
+
 struct reply {
 	uint64_t id;
 	enum reply_type type;
@@ -311,9 +369,14 @@ struct reply {
 		struct applied applied;
 		struct values values;
 		struct page page;
+		struct flushed flushed;
 		struct status status;
 		struct metric metric;
 		struct reloaded reloaded;
+		struct durable durable;
+		struct metric_list metrics;
+		struct reset_done reset;
+		struct imported imported;
 		struct charged charged;
 		struct uncharged uncharged;
 		struct leased leased;

@@ -59,6 +59,10 @@ static struct welcome decode_welcome(const Ration__V1__Welcome *welcome)
 		.limits = decode_limits(welcome->limits),
 		.incarnation = wire_text(welcome->incarnation),
 		.last_operation = welcome->last_operation,
+		.keeps = welcome->keeps,
+		.restored = welcome->restored,
+		.durable_batch = welcome->durable_batch,
+		.durable_operation = welcome->durable_operation,
 	};
 }
 
@@ -195,6 +199,31 @@ static int decode_reloaded(struct arena *arena, const Ration__V1__Reloaded *wire
 	return 0;
 }
 
+static int decode_metrics(struct arena *arena, const Ration__V1__Metrics *wire,
+			  struct metric_list *ret_metrics)
+{
+	struct metric *metrics = wire_array(arena, wire->n_metrics, sizeof(*metrics));
+	if (!metrics) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < wire->n_metrics; i++) {
+		metrics[i] = wire_metric(wire->metrics[i]);
+	}
+	*ret_metrics = (struct metric_list){ .n_metrics = wire->n_metrics, .metrics = metrics };
+	return 0;
+}
+
+static int decode_imported(struct arena *arena, const Ration__V1__Imported *wire,
+			   struct imported *ret_imported)
+{
+	int r = decode_errors(arena, wire->n_errors, wire->errors, &ret_imported->errors);
+	if (r < 0) {
+		return r;
+	}
+	ret_imported->n_errors = wire->n_errors;
+	return 0;
+}
+
 /* The type, or -ENOMEM. */
 static int decode_body(struct arena *arena, const Ration__V1__Reply *message, struct reply *reply)
 {
@@ -222,6 +251,7 @@ static int decode_body(struct arena *arena, const Ration__V1__Reply *message, st
 		r = decode_page(arena, message->page, &reply->page);
 		return r < 0 ? r : REPLY_PAGE;
 	case RATION__V1__REPLY__BODY_FLUSHED:
+		reply->flushed.durable = message->flushed->durable;
 		return REPLY_FLUSHED;
 	case RATION__V1__REPLY__BODY_STATUS:
 		r = decode_status(arena, message->status, &reply->status);
@@ -242,6 +272,21 @@ static int decode_body(struct arena *arena, const Ration__V1__Reply *message, st
 		return r < 0 ? r : REPLY_RELOADED;
 	case RATION__V1__REPLY__BODY_ENDED:
 		return REPLY_ENDED;
+	case RATION__V1__REPLY__BODY_DURABLE:
+		reply->durable = (struct durable){
+			.batch = message->durable->batch,
+			.operation = message->durable->operation,
+		};
+		return REPLY_DURABLE;
+	case RATION__V1__REPLY__BODY_METRICS:
+		r = decode_metrics(arena, message->metrics, &reply->metrics);
+		return r < 0 ? r : REPLY_METRICS;
+	case RATION__V1__REPLY__BODY_RESET:
+		reply->reset.counters = message->reset->counters;
+		return REPLY_RESET;
+	case RATION__V1__REPLY__BODY_IMPORTED:
+		r = decode_imported(arena, message->imported, &reply->imported);
+		return r < 0 ? r : REPLY_IMPORTED;
 	case RATION__V1__REPLY__BODY__NOT_SET:
 	default:
 		return quota_reply_decode(arena, message, reply);
@@ -284,6 +329,10 @@ struct reply_room {
 		Ration__V1__Goodbye goodbye;
 		Ration__V1__Reloaded reloaded;
 		Ration__V1__Ended ended;
+		Ration__V1__Durable durable;
+		Ration__V1__Metrics metrics;
+		Ration__V1__ResetDone reset;
+		Ration__V1__Imported imported;
 	};
 	Ration__V1__Limits limits;
 	Ration__V1__View view;
@@ -316,6 +365,10 @@ static void encode_welcome(const struct welcome *welcome, struct reply_room *roo
 	room->welcome.last_batch = welcome->last_batch;
 	room->welcome.incarnation = wire_bytes(welcome->incarnation);
 	room->welcome.last_operation = welcome->last_operation;
+	room->welcome.keeps = welcome->keeps;
+	room->welcome.restored = welcome->restored;
+	room->welcome.durable_batch = welcome->durable_batch;
+	room->welcome.durable_operation = welcome->durable_operation;
 	room->welcome.limits = &room->limits;
 
 	ration__v1__limits__init(&room->limits);
@@ -447,6 +500,24 @@ static int encode_reloaded(struct arena *arena, const struct reloaded *reloaded,
 	return wire_strings(arena, reloaded->n_notes, reloaded->notes, &ret_reloaded->notes);
 }
 
+static int encode_metrics(struct arena *arena, const struct metric_list *metrics,
+			  Ration__V1__Metrics *ret_metrics)
+{
+	void **pointers;
+	Ration__V1__Metric *messages =
+		wire_messages(arena, metrics->n_metrics, sizeof(*messages), &pointers);
+	if (!messages) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < metrics->n_metrics; i++) {
+		wire_set_metric(&metrics->metrics[i], &messages[i]);
+	}
+	ration__v1__metrics__init(ret_metrics);
+	ret_metrics->n_metrics = metrics->n_metrics;
+	ret_metrics->metrics = (Ration__V1__Metric **)pointers;
+	return 0;
+}
+
 /* Fill `message`, whose body is in `room` and may refer into the arena. */
 static int encode_body(struct arena *arena, const struct reply *reply, Ration__V1__Reply *message,
 		       struct reply_room *room)
@@ -496,6 +567,7 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 		message->body_case = RATION__V1__REPLY__BODY_FLUSHED;
 		message->flushed = &room->flushed;
 		ration__v1__flushed__init(&room->flushed);
+		room->flushed.durable = reply->flushed.durable;
 		return 0;
 	case REPLY_STATUS:
 		message->body_case = RATION__V1__REPLY__BODY_STATUS;
@@ -527,6 +599,30 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 		message->ended = &room->ended;
 		ration__v1__ended__init(&room->ended);
 		return 0;
+	case REPLY_DURABLE:
+		message->body_case = RATION__V1__REPLY__BODY_DURABLE;
+		message->durable = &room->durable;
+		ration__v1__durable__init(&room->durable);
+		room->durable.batch = reply->durable.batch;
+		room->durable.operation = reply->durable.operation;
+		return 0;
+	case REPLY_METRICS:
+		message->body_case = RATION__V1__REPLY__BODY_METRICS;
+		message->metrics = &room->metrics;
+		return encode_metrics(arena, &reply->metrics, &room->metrics);
+	case REPLY_RESET:
+		message->body_case = RATION__V1__REPLY__BODY_RESET;
+		message->reset = &room->reset;
+		ration__v1__reset_done__init(&room->reset);
+		room->reset.counters = reply->reset.counters;
+		return 0;
+	case REPLY_IMPORTED:
+		message->body_case = RATION__V1__REPLY__BODY_IMPORTED;
+		message->imported = &room->imported;
+		ration__v1__imported__init(&room->imported);
+		room->imported.n_errors = reply->imported.n_errors;
+		return encode_errors(arena, reply->imported.n_errors, reply->imported.errors,
+				     &room->imported.errors);
 	case REPLY_CHARGED:
 	case REPLY_UNCHARGED:
 	case REPLY_LEASED:

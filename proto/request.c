@@ -81,6 +81,31 @@ static struct metric decode_metric_set(const Ration__V1__MetricSet *set)
 	return set->metric ? wire_metric(set->metric) : (struct metric){ .name = text_of("") };
 }
 
+static int decode_import(struct arena *arena, const Ration__V1__ImportCounters *wire,
+			 struct import *ret_import)
+{
+	struct import_item *items = wire_array(arena, wire->n_items, sizeof(*items));
+	if (!items) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < wire->n_items; i++) {
+		items[i] = (struct import_item){
+			.path = wire_text(wire->items[i]->path),
+			.own = wire->items[i]->own,
+		};
+	}
+	*ret_import = (struct import){ .n_items = wire->n_items, .items = items };
+	return 0;
+}
+
+static struct known decode_known(const Ration__V1__Known *known)
+{
+	if (!known) {
+		return (struct known){ 0 };
+	}
+	return (struct known){ .present = true, .done = known->done, .granted = known->granted };
+}
+
 /* The type, or -ENOMEM. */
 static int decode_body(struct arena *arena, const Ration__V1__Request *message,
 		       struct request *request)
@@ -103,6 +128,7 @@ static int decode_body(struct arena *arena, const Ration__V1__Request *message,
 		request->walk = decode_walk(message->walk);
 		return REQUEST_WALK;
 	case RATION__V1__REQUEST__BODY_FLUSH:
+		request->flush.durable = message->flush->durable;
 		return REQUEST_FLUSH;
 	case RATION__V1__REQUEST__BODY_STATUS:
 		return REQUEST_STATUS;
@@ -118,6 +144,14 @@ static int decode_body(struct arena *arena, const Ration__V1__Request *message,
 		return REQUEST_RELOAD;
 	case RATION__V1__REQUEST__BODY_END:
 		return REQUEST_END;
+	case RATION__V1__REQUEST__BODY_METRIC_LIST:
+		return REQUEST_METRIC_LIST;
+	case RATION__V1__REQUEST__BODY_RESET:
+		request->reset = wire_text(message->reset->path);
+		return REQUEST_RESET;
+	case RATION__V1__REQUEST__BODY_IMPORT_COUNTERS:
+		r = decode_import(arena, message->import_counters, &request->import);
+		return r < 0 ? r : REQUEST_IMPORT;
 	case RATION__V1__REQUEST__BODY__NOT_SET:
 	default:
 		return quota_request_decode(arena, message, request);
@@ -157,6 +191,9 @@ int request_decode(struct arena *arena, const uint8_t *bytes, size_t len,
 {
 	ProtobufCMessage *message;
 	int r = decode_quickly(arena, bytes, len, ret_request);
+	if (r == QUICK_OK) {
+		ret_request->known = (struct known){ 0 }; /* which none of these takes */
+	}
 	if (r != QUICK_E_OTHER) {
 		return r;
 	}
@@ -172,6 +209,7 @@ int request_decode(struct arena *arena, const uint8_t *bytes, size_t len,
 	}
 	ret_request->id = wire->id;
 	ret_request->type = (enum request_type)r;
+	ret_request->known = decode_known(wire->known);
 	return 0;
 }
 
@@ -191,6 +229,9 @@ union request_body {
 	Ration__V1__Ping ping;
 	Ration__V1__Reload reload;
 	Ration__V1__End end;
+	Ration__V1__MetricList metric_list;
+	Ration__V1__Reset reset;
+	Ration__V1__ImportCounters import;
 };
 
 static void encode_hello(const struct hello *hello, Ration__V1__Hello *ret_hello)
@@ -241,6 +282,26 @@ static void encode_walk(const struct walk *walk, Ration__V1__Walk *ret_walk)
 	ret_walk->cursor = wire_bytes(walk->cursor);
 }
 
+static int encode_import(struct arena *arena, const struct import *import,
+			 Ration__V1__ImportCounters *ret_import)
+{
+	void **pointers;
+	Ration__V1__ImportItem *messages =
+		wire_messages(arena, import->n_items, sizeof(*messages), &pointers);
+	if (!messages) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < import->n_items; i++) {
+		ration__v1__import_item__init(&messages[i]);
+		messages[i].path = wire_bytes(import->items[i].path);
+		messages[i].own = import->items[i].own;
+	}
+	ration__v1__import_counters__init(ret_import);
+	ret_import->n_items = import->n_items;
+	ret_import->items = (Ration__V1__ImportItem **)pointers;
+	return 0;
+}
+
 /* Fill `message`, whose body is `body` and may refer to `metric` and into the arena. */
 static int encode_body(struct arena *arena, const struct request *request,
 		       Ration__V1__Request *message, union request_body *body,
@@ -276,6 +337,7 @@ static int encode_body(struct arena *arena, const struct request *request,
 		message->body_case = RATION__V1__REQUEST__BODY_FLUSH;
 		message->flush = &body->flush;
 		ration__v1__flush__init(&body->flush);
+		body->flush.durable = request->flush.durable;
 		return 0;
 	case REQUEST_STATUS:
 		message->body_case = RATION__V1__REQUEST__BODY_STATUS;
@@ -310,6 +372,21 @@ static int encode_body(struct arena *arena, const struct request *request,
 		message->end = &body->end;
 		ration__v1__end__init(&body->end);
 		return 0;
+	case REQUEST_METRIC_LIST:
+		message->body_case = RATION__V1__REQUEST__BODY_METRIC_LIST;
+		message->metric_list = &body->metric_list;
+		ration__v1__metric_list__init(&body->metric_list);
+		return 0;
+	case REQUEST_RESET:
+		message->body_case = RATION__V1__REQUEST__BODY_RESET;
+		message->reset = &body->reset;
+		ration__v1__reset__init(&body->reset);
+		body->reset.path = wire_bytes(request->reset);
+		return 0;
+	case REQUEST_IMPORT:
+		message->body_case = RATION__V1__REQUEST__BODY_IMPORT_COUNTERS;
+		message->import_counters = &body->import;
+		return encode_import(arena, &request->import, &body->import);
 	case REQUEST_CHARGE:
 	case REQUEST_UNCHARGE:
 	case REQUEST_LEASE:
@@ -330,7 +407,13 @@ int request_encode(struct arena *arena, const struct request *request, const uin
 	Ration__V1__Request message = RATION__V1__REQUEST__INIT;
 	union request_body body;
 	Ration__V1__Metric metric;
+	Ration__V1__Known known = RATION__V1__KNOWN__INIT;
 	message.id = request->id;
+	if (request->known.present) {
+		known.done = request->known.done;
+		known.granted = request->known.granted;
+		message.known = &known;
+	}
 	int r = encode_body(arena, request, &message, &body, &metric);
 	if (r < 0) {
 		return r;

@@ -88,6 +88,9 @@ void assert_requests_equal(const struct request *a, const struct request *b)
 {
 	assert_int_equal(a->id, b->id);
 	assert_int_equal(a->type, b->type);
+	assert_int_equal(a->known.present, b->known.present);
+	assert_int_equal(a->known.done, b->known.done);
+	assert_int_equal(a->known.granted, b->known.granted);
 	switch (a->type) {
 	case REQUEST_HELLO:
 		assert_int_equal(a->hello.version, b->hello.version);
@@ -122,8 +125,21 @@ void assert_requests_equal(const struct request *a, const struct request *b)
 	case REQUEST_METRIC_GET:
 		assert_texts_equal(a->metric_get, b->metric_get);
 		break;
-	case REQUEST_NONE:
 	case REQUEST_FLUSH:
+		assert_int_equal(a->flush.durable, b->flush.durable);
+		break;
+	case REQUEST_RESET:
+		assert_texts_equal(a->reset, b->reset);
+		break;
+	case REQUEST_IMPORT:
+		assert_int_equal(a->import.n_items, b->import.n_items);
+		for (size_t i = 0; i < a->import.n_items; i++) {
+			assert_texts_equal(a->import.items[i].path, b->import.items[i].path);
+			assert_int_equal(a->import.items[i].own, b->import.items[i].own);
+		}
+		break;
+	case REQUEST_NONE:
+	case REQUEST_METRIC_LIST:
 	case REQUEST_RELOAD:
 	case REQUEST_END:
 	case REQUEST_STATUS:
@@ -221,6 +237,10 @@ static void assert_welcomes_equal(const struct welcome *a, const struct welcome 
 	assert_int_equal(a->limits.max_wait_ms, b->limits.max_wait_ms);
 	assert_int_equal(a->limits.max_waits, b->limits.max_waits);
 	assert_int_equal(a->last_operation, b->last_operation);
+	assert_int_equal(a->keeps, b->keeps);
+	assert_int_equal(a->restored, b->restored);
+	assert_int_equal(a->durable_batch, b->durable_batch);
+	assert_int_equal(a->durable_operation, b->durable_operation);
 }
 
 static void assert_pages_equal(const struct page *a, const struct page *b)
@@ -349,8 +369,27 @@ void assert_replies_equal(const struct reply *a, const struct reply *b)
 	case REPLY_METRIC:
 		assert_metrics_equal(&a->metric, &b->metric);
 		break;
-	case REPLY_NONE:
 	case REPLY_FLUSHED:
+		assert_int_equal(a->flushed.durable, b->flushed.durable);
+		break;
+	case REPLY_DURABLE:
+		assert_int_equal(a->durable.batch, b->durable.batch);
+		assert_int_equal(a->durable.operation, b->durable.operation);
+		break;
+	case REPLY_METRICS:
+		assert_int_equal(a->metrics.n_metrics, b->metrics.n_metrics);
+		for (size_t i = 0; i < a->metrics.n_metrics; i++) {
+			assert_metrics_equal(&a->metrics.metrics[i], &b->metrics.metrics[i]);
+		}
+		break;
+	case REPLY_RESET:
+		assert_int_equal(a->reset.counters, b->reset.counters);
+		break;
+	case REPLY_IMPORTED:
+		assert_errors_equal(a->imported.n_errors, a->imported.errors, b->imported.n_errors,
+				    b->imported.errors);
+		break;
+	case REPLY_NONE:
 	case REPLY_PONG:
 	case REPLY_ENDED:
 		break;

@@ -51,6 +51,36 @@ static void test_there_is_a_sample_of_every_type(void **state)
 	assert_int_equal(replies, (1u << (REPLY_QUOTA_EXPLAINED + 1)) - 1);
 }
 
+/* Where a request is decoded by hand, what an earlier one said of its answer must not stay behind. */
+static void test_known_is_of_one_request(void **state)
+{
+	struct fixture *fixture = *state;
+	struct request request = { .known = { .present = true, .done = true, .granted = 7 } };
+	/* charge {}, add {}, get {} */
+	static const uint8_t quick[][4] = { { 0xa2, 0x01, 0 }, { 0x22, 0 }, { 0x2a, 0 } };
+	for (size_t i = 0; i < 3; i++) {
+		request.known = (struct known){ .present = true, .done = true, .granted = 7 };
+		assert_int_equal(
+			request_decode(&fixture->decoded, quick[i], i == 0 ? 3 : 2, &request), 0);
+		assert_false(request.known.present);
+		assert_false(request.known.done);
+		assert_int_equal(request.known.granted, 0);
+	}
+	/* charge {}, known {}: behind the body, and before it */
+	assert_int_equal(request_decode(&fixture->decoded,
+					BYTES(0xa2, 0x01, 0, 0xf2, 0x01, 2, 0x10, 8), &request),
+			 0);
+	assert_int_equal(request.type, REQUEST_CHARGE);
+	assert_true(request.known.present);
+	assert_false(request.known.done);
+	assert_int_equal(request.known.granted, 4);
+	assert_int_equal(request_decode(&fixture->decoded, BYTES(0xf2, 0x01, 0, 0xa2, 0x01, 0),
+					&request),
+			 0);
+	assert_int_equal(request.type, REQUEST_CHARGE);
+	assert_true(request.known.present);
+}
+
 static void test_an_unknown_type_is_not_encoded(void **state)
 {
 	struct fixture *fixture = *state;
@@ -75,14 +105,15 @@ static void test_an_empty_message_has_no_body(void **state)
 static void test_unknown_bodies_keep_the_id(void **state)
 {
 	struct fixture *fixture = *state;
-	/* id 5; field 15, two bytes long; field 14 */
-	struct request request = decode_request(fixture, BYTES(0x08, 5, 0x7a, 2, 0x08, 1, 0x72, 0));
+	/* id 5; field 18, two bytes long; field 19 */
+	struct request request =
+		decode_request(fixture, BYTES(0x08, 5, 0x92, 1, 2, 0x08, 1, 0x9a, 1, 0));
 	assert_int_equal(request.id, 5);
 	assert_int_equal(request.type, REQUEST_NONE);
 
 	struct reply reply;
-	assert_int_equal(reply_decode(&fixture->decoded, BYTES(0x08, 6, 0x7a, 2, 0x08, 1), &reply),
-			 0);
+	assert_int_equal(
+		reply_decode(&fixture->decoded, BYTES(0x08, 6, 0x9a, 1, 2, 0x08, 1), &reply), 0);
 	assert_int_equal(reply.id, 6);
 	assert_int_equal(reply.type, REPLY_NONE);
 }
@@ -380,7 +411,10 @@ static void test_floods_stay_under_the_limit(void **state)
 		  4,
 		  4 },
 		{ "empty status items", { 0x4a, 0xfc, 0xff, 0x3f }, { 0x0a, 0 }, 4, 2 },
-		/* fields 20 and above: a byte more of tag, and the body is 0x0ffffb bytes */
+		{ "empty metrics", { 0x82, 0x01, 0xfb, 0xff, 0x3f }, { 0x0a, 0 }, 5, 2 },
+		{ "empty items to import", { 0x82, 0x01, 0xfb, 0xff, 0x3f }, { 0x0a, 0 }, 5, 2 },
+		{ "empty errors of an import", { 0x92, 0x01, 0xfb, 0xff, 0x3f }, { 0x0a, 0 }, 5, 2 },
+		/* fields 16 and above: a byte more of tag, and the body is 0x0ffffb bytes */
 		{ "empty items", { 0xa2, 0x01, 0xfb, 0xff, 0x3f }, { 0x12, 0 }, 5, 2 },
 		{ "empty bindings", { 0xa2, 0x01, 0xfb, 0xff, 0x3f }, { 0x22, 0 }, 5, 2 },
 		{ "rules merged, and notes", { 0xca, 0x01, 0xfb, 0xff, 0x3f }, { 0x0a, 0 }, 5, 2 },
@@ -489,6 +523,7 @@ int main(void)
 		TEST(test_requests_round_trip),
 		TEST(test_replies_round_trip),
 		TEST(test_there_is_a_sample_of_every_type),
+		TEST(test_known_is_of_one_request),
 		TEST(test_an_unknown_type_is_not_encoded),
 		TEST(test_an_empty_message_has_no_body),
 		TEST(test_unknown_bodies_keep_the_id),

@@ -7,15 +7,25 @@
 
 /* Options that set a key of [daemon] are in config_keys, marked by `flag`; these are the others. */
 const struct args_option args_options[] = {
-	{ "config", "FILE", ARGS_RUN,
-	  "Read FILE and FILE.d/*.conf in place of " CONFIG_DEFAULT_FILE " and " CONFIG_DEFAULT_FILE
-	  ".d/*.conf." },
-	{ "check-config", NULL, ARGS_CHECK_CONFIG,
-	  "Check the configuration and exit: with 0 if it is good, with 78 if not." },
-	{ "print-config", NULL, ARGS_PRINT_CONFIG,
-	  "Print the configuration that is in force, with what every key means, and exit." },
-	{ "version", NULL, ARGS_VERSION, "Print the version and exit." },
-	{ "help", NULL, ARGS_HELP, "Print this help and exit." },
+	{ .name = "config",
+	  .value = "FILE",
+	  .help = "Read FILE and FILE.d/*.conf in place of " CONFIG_DEFAULT_FILE
+		  " and " CONFIG_DEFAULT_FILE ".d/*.conf." },
+	{ .name = "ephemeral",
+	  .help = "Keep no file: what is counted ends with the daemon. The same as --state none.",
+	  .flag = { .name = "state", .value = "none" } },
+	{ .name = "recover",
+	  .help = "If the state file is damaged or of a newer version, move it aside, say what is lost, and begin a new one. Without this such a file "
+		  "is left alone, and the daemon does not start.",
+	  .recover = true },
+	{ .name = "check-config",
+	  .action = ARGS_CHECK_CONFIG,
+	  .help = "Check the configuration and exit: with 0 if it is good, with 78 if not." },
+	{ .name = "print-config",
+	  .action = ARGS_PRINT_CONFIG,
+	  .help = "Print the configuration that is in force, with what every key means, and exit." },
+	{ .name = "version", .action = ARGS_VERSION, .help = "Print the version and exit." },
+	{ .name = "help", .action = ARGS_HELP, .help = "Print this help and exit." },
 };
 
 const size_t args_n_options = sizeof(args_options) / sizeof(args_options[0]);
@@ -54,6 +64,15 @@ static int take_value(int argc, char **argv, int *i, const char *called, const c
 	return 0;
 }
 
+static int add_flag(struct args *args, const char *arg, const struct config_flag *flag)
+{
+	if (args->n_flags == ARGS_MAX_FLAGS) {
+		return usage(arg, "is one option too many");
+	}
+	args->flags[args->n_flags++] = *flag;
+	return 0;
+}
+
 static int take_option(struct args *args, const struct args_option *option, int argc, char **argv,
 		       int *i, const char *value)
 {
@@ -67,6 +86,13 @@ static int take_option(struct args *args, const struct args_option *option, int 
 	}
 	if (value != NULL) {
 		return usage(arg, "takes no value");
+	}
+	if (option->flag.name != NULL) {
+		return add_flag(args, arg, &option->flag);
+	}
+	if (option->recover) {
+		args->recover = true;
+		return 0;
 	}
 	if (args->action != ARGS_RUN && args->action != option->action) {
 		return usage(arg, "asks for something else than an option before it");
@@ -83,11 +109,7 @@ static int take_flag(struct args *args, const struct config_key *key, int argc, 
 	if (r < 0) {
 		return r;
 	}
-	if (args->n_flags == ARGS_MAX_FLAGS) {
-		return usage(argv[*i], "is one option too many");
-	}
-	args->flags[args->n_flags++] = (struct config_flag){ .name = key->name, .value = value };
-	return 0;
+	return add_flag(args, argv[*i], &(struct config_flag){ .name = key->name, .value = value });
 }
 
 static int take_arg(struct args *args, int argc, char **argv, int *i)

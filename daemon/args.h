@@ -21,6 +21,7 @@ struct args {
 	const char *config; /* NULL: the default */
 	struct config_flag flags[ARGS_MAX_FLAGS];
 	size_t n_flags;
+	bool recover;
 };
 
 struct args_option {
@@ -28,6 +29,8 @@ struct args_option {
 	const char *value; /* what its value is called; NULL: it takes none */
 	enum args_action action;
 	const char *help;
+	bool recover;		 /* sets args.recover */
+	struct config_flag flag; /* stands for this one, if it has a name */
 };
 
 extern const struct args_option args_options[];

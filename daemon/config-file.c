@@ -233,6 +233,14 @@ static struct config_target quota_target(struct config_draft_quota *draft)
 				       .bad = &draft->bad };
 }
 
+/* A value that a comment behind it might be a part of. */
+static bool is_path(const char *name)
+{
+	const struct config_key *key = config_key_find(CONFIG_DAEMON, name);
+
+	return key != NULL && (key->type == CONFIG_LISTEN || key->type == CONFIG_PATH);
+}
+
 static int take_setting(void *user, const char *section, const char *name, const char *value)
 {
 	struct lines *lines = user;
@@ -249,12 +257,12 @@ static int take_setting(void *user, const char *section, const char *name, const
 	case SECTION_BAD:
 		break;
 	case SECTION_DAEMON:
-		if (lines->comment != NULL && strcmp(name, "listen") == 0 && value[0] != '\0') {
+		if (lines->comment != NULL && value[0] != '\0' && is_path(name)) {
 			config_load_error(
 				load, where(lines),
-				"listen = %s: is followed by ';%s', which would be a comment and no part of it; put comments "
+				"%s = %s: is followed by ';%s', which would be a comment and no part of it; put comments "
 				"on lines of their own, and have no blank before a semicolon in a path",
-				value, lines->comment);
+				name, value, lines->comment);
 			break;
 		}
 		target = config_load_daemon(load);

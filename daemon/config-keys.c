@@ -203,6 +203,22 @@ const struct config_key config_keys[] = {
 		.help = "How long a stop may take to answer what the sockets hold.",
 	},
 	{
+		DAEMON("state", CONFIG_PATH, state),
+		.fallback_path = CONFIG_DEFAULT_STATE,
+		.zero = "none",
+		.fixed = true,
+		.flag = "FILE",
+		.help = "The file that keeps what was counted, limits, and what is held and leased, across restarts and crashes; one daemon has it at a "
+			"time. none: all of it ends with the daemon.",
+	},
+	{
+		DAEMON("checkpoint_interval", CONFIG_DURATION, checkpoint_interval_ns),
+		.fallback = 200 * DURATION_MS,
+		.min = 10 * DURATION_MS,
+		.max = 10 * DURATION_M,
+		.help = "How often what is new is written to that file, while there is anything; sooner if a client waits for it.",
+	},
+	{
 		METRIC("kind", CONFIG_KIND, kind),
 		.help = "counter: it only grows. gauge: it goes up and down.",
 	},

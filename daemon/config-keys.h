@@ -25,6 +25,7 @@ enum config_type {
 	CONFIG_CALENDAR, /* none, day, week, month */
 	CONFIG_GROUP,	 /* a group by name or number; kept as its number and 1 */
 	CONFIG_RATE,	 /* 100/1s: two numbers in a row, the second in nanoseconds */
+	CONFIG_PATH,	 /* of a file; kept as text, "" is the key's `zero` */
 };
 
 struct config_key {
@@ -33,6 +34,7 @@ struct config_key {
 	enum config_type type;
 	size_t offset; /* in struct config, config_metric or config_quota; unused for CONFIG_LISTEN */
 	int64_t fallback, min, max;
+	const char *fallback_path; /* of a CONFIG_PATH */
 	const char *zero; /* the word for 0, which is then allowed beside min .. max; or NULL */
 	bool fixed;	  /* takes effect at restart */
 	const char *flag; /* what --NAME's value is called in the help, if there is such a flag */
@@ -60,19 +62,30 @@ static inline int64_t *config_key_place(const struct config_key *key, void *obje
 	return (int64_t *)(void *)((char *)object + key->offset);
 }
 
+/* char[CONFIG_MAX_PATH]; of a CONFIG_PATH. */
+static inline char *config_key_path(const struct config_key *key, void *object)
+{
+	return (char *)object + key->offset;
+}
+
 /*
- * The value of `text`; not for CONFIG_LISTEN. For CONFIG_RATE *ret_value is the first of two. False: error[CONFIG_MAX_ERROR_TEXT] says what is wrong and what would be right, to stand
+ * The value of `text`; not for CONFIG_LISTEN and CONFIG_PATH. For CONFIG_RATE *ret_value is the first of two. False: error[CONFIG_MAX_ERROR_TEXT] says what is wrong and what would be right, to stand
  * after "KEY = VALUE: ", or after "KEY " if `text` is empty.
  */
 bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value,
 			char *error);
 
 /*
- * As config_value_parse reads it; writes to text[CONFIG_MAX_VALUE_TEXT] and returns it. Not for CONFIG_RATE, for which
+ * As config_value_parse reads it; writes to text[CONFIG_MAX_VALUE_TEXT] and returns it. Not for CONFIG_PATH, nor for CONFIG_RATE, for which
  * config_rate_format has both numbers.
  */
 const char *config_value_format(const struct config_key *key, int64_t value, char *text);
 const char *config_rate_format(const int64_t *rate, char *text);
+
+/* The same for a CONFIG_PATH, with path[CONFIG_MAX_PATH]. */
+bool config_path_parse(const struct config_key *key, const char *text, char *path, char *error);
+/* As config_path_parse reads it. */
+const char *config_path_format(const struct config_key *key, const char *path);
 
 /* "1 to 64, or auto" into text[CONFIG_MAX_VALUE_TEXT * 3]; what is allowed for this key. */
 const char *config_value_range(const struct config_key *key, char *text);

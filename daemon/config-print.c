@@ -45,6 +45,15 @@ static void print_rate(FILE *file, const struct config_key *key, const int64_t *
 	}
 }
 
+static void print_path(FILE *file, const struct config_key *key, const char *path)
+{
+	if (key->fixed) {
+		(void)fprintf(file, "# Takes effect at restart.\n");
+	}
+	(void)fprintf(file, "%s%s = %s\n", strcmp(path, key->fallback_path) == 0 ? "#" : "",
+		      key->name, config_path_format(key, path));
+}
+
 /* A default is a comment, so that the file keeps to defaults of later versions. */
 static void print_keys(FILE *file, enum config_section section, const struct config *config,
 		       void *object, bool help)
@@ -67,6 +76,10 @@ static void print_keys(FILE *file, enum config_section section, const struct con
 		}
 		if (key->type == CONFIG_RATE) {
 			print_rate(file, key, config_key_place(key, object));
+			continue;
+		}
+		if (key->type == CONFIG_PATH) {
+			print_path(file, key, config_key_path(key, object));
 			continue;
 		}
 		if (help && config_type_has_range(key->type)) {

@@ -186,6 +186,7 @@ static bool parse_typed(const struct config_key *key, const char *text, int64_t 
 	case CONFIG_RATE:
 		return parse_rate(text, ret_value);
 	case CONFIG_LISTEN:
+	case CONFIG_PATH:
 		break;
 	}
 	return false;
@@ -216,6 +217,8 @@ static const char *type_text(enum config_type type)
 		return "a rate (a number of at least 1, a slash and a duration of up to 31d, such as 100/1s)";
 	case CONFIG_LISTEN:
 		return "an address";
+	case CONFIG_PATH:
+		return "the path of a file";
 	}
 	return "a value";
 }
@@ -245,6 +248,33 @@ bool config_value_parse(const struct config_key *key, const char *text, int64_t 
 	}
 	memcpy(ret_value, value, (key->type == CONFIG_RATE ? 2 : 1) * sizeof(value[0]));
 	return true;
+}
+
+bool config_path_parse(const struct config_key *key, const char *text, char *path, char *error)
+{
+	size_t len = strlen(text);
+
+	if (len == 0) {
+		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "has no value; expected %s or %s",
+			       type_text(key->type), key->zero);
+		return false;
+	}
+	if (len >= CONFIG_MAX_PATH) {
+		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "is longer than %u bytes",
+			       CONFIG_MAX_PATH - 1);
+		return false;
+	}
+	if (strcmp(text, key->zero) == 0) {
+		len = 0;
+	}
+	memcpy(path, text, len);
+	path[len] = '\0';
+	return true;
+}
+
+const char *config_path_format(const struct config_key *key, const char *path)
+{
+	return path[0] != '\0' ? path : key->zero;
 }
 
 static const char *format_count(int64_t value, char *text)
@@ -294,6 +324,7 @@ const char *config_value_format(const struct config_key *key, int64_t value, cha
 		break;
 	case CONFIG_LISTEN:
 	case CONFIG_RATE:
+	case CONFIG_PATH:
 		text[0] = '\0';
 		break;
 	}

@@ -29,8 +29,16 @@ struct config *config_free(struct config *config)
 void config_load_fallbacks(enum config_section section, void *object)
 {
 	for (size_t i = 0; i < config_n_keys; i++) {
-		if (config_keys[i].section == section && config_keys[i].type != CONFIG_LISTEN) {
-			*config_key_place(&config_keys[i], object) = config_keys[i].fallback;
+		const struct config_key *key = &config_keys[i];
+
+		if (key->section != section || key->type == CONFIG_LISTEN) {
+			continue;
+		}
+		if (key->type == CONFIG_PATH) {
+			memcpy(config_key_path(key, object), key->fallback_path,
+			       strlen(key->fallback_path) + 1);
+		} else {
+			*config_key_place(key, object) = key->fallback;
 		}
 	}
 }
@@ -158,13 +166,28 @@ struct config_target config_load_daemon(struct config_load *load)
 				       .set_in = load->set_in };
 }
 
+/* One that has a place of its own, whatever its type. */
+static bool take_value(const struct config_key *key, void *object, const char *value, char *error)
+{
+	int64_t parsed[2];
+
+	if (key->type == CONFIG_PATH) {
+		return config_path_parse(key, value, config_key_path(key, object), error);
+	}
+	if (!config_value_parse(key, value, parsed, error)) {
+		return false;
+	}
+	memcpy(config_key_place(key, object), parsed,
+	       (key->type == CONFIG_RATE ? 2 : 1) * sizeof(parsed[0]));
+	return true;
+}
+
 static void set_value(struct config_load *load, const char *where,
 		      const struct config_target *target, const char *name, const char *value)
 {
 	const struct config_key *key = config_key_find(target->section, name);
 	char error[CONFIG_MAX_ERROR_TEXT];
 	unsigned *set_in;
-	int64_t parsed[2];
 
 	if (key == NULL) {
 		unknown_key(load, where, target->section, name);
@@ -182,13 +205,10 @@ static void set_value(struct config_load *load, const char *where,
 		return;
 	}
 	*set_in = load->source;
-	if (!config_value_parse(key, value, parsed, error)) {
+	if (!take_value(key, target->object, value, error)) {
 		config_load_error(load, where, value[0] == '\0' ? "%s%s %s" : "%s = %s: %s", name,
 				  value, error);
-		return;
 	}
-	memcpy(config_key_place(key, target->object), parsed,
-	       (key->type == CONFIG_RATE ? 2 : 1) * sizeof(parsed[0]));
 }
 
 void config_load_set(struct config_load *load, const char *where,
@@ -395,6 +415,21 @@ static bool listen_differs(const struct config *a, const struct config *b)
 	return false;
 }
 
+static bool key_differs(const struct config_key *key, const struct config *a,
+			const struct config *b)
+{
+	void *in_a = (void *)(uintptr_t)a, *in_b = (void *)(uintptr_t)b;
+
+	switch (key->type) {
+	case CONFIG_LISTEN:
+		return listen_differs(a, b);
+	case CONFIG_PATH:
+		return strcmp(config_key_path(key, in_a), config_key_path(key, in_b)) != 0;
+	default:
+		return *config_key_place(key, in_a) != *config_key_place(key, in_b);
+	}
+}
+
 size_t config_fixed_changes(const struct config *old, const struct config *new,
 			    void (*changed)(void *ctx, const char *key), void *ctx)
 {
@@ -402,16 +437,8 @@ size_t config_fixed_changes(const struct config *old, const struct config *new,
 
 	for (size_t i = 0; i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];
-		bool differs;
 
-		if (key->section != CONFIG_DAEMON || !key->fixed) {
-			continue;
-		}
-		differs = key->type == CONFIG_LISTEN
-				  ? listen_differs(old, new)
-				  : *config_key_place(key, (void *)(uintptr_t)old) !=
-					    *config_key_place(key, (void *)(uintptr_t) new);
-		if (differs) {
+		if (key->section == CONFIG_DAEMON && key->fixed && key_differs(key, old, new)) {
 			changed(ctx, key->name);
 			n++;
 		}

@@ -28,6 +28,8 @@
 #define CONFIG_MAX_LISTEN 64u
 #define CONFIG_MAX_METRICS 1024u /* what the engine takes */
 #define CONFIG_MAX_METRIC_NAME 128u
+#define CONFIG_MAX_PATH 190u /* its end included; so that a line can hold it */
+#define CONFIG_DEFAULT_STATE "/var/lib/rationd/state.db"
 
 enum config_error {
 	CONFIG_OK = 0,
@@ -71,6 +73,8 @@ struct config {
 	int64_t max_handles_total;
 	int64_t flush_interval_ns;
 	int64_t stop_timeout_ns;
+	char state[CONFIG_MAX_PATH]; /* "": no file */
+	int64_t checkpoint_interval_ns;
 	struct settings settings;
 	struct config_metric *metrics; /* sorted by name */
 	size_t n_metrics;
@@ -99,6 +103,7 @@ struct config_source {
 	const char *file; /* NULL: CONFIG_DEFAULT_FILE, which may be missing */
 	const struct config_flag *flags;
 	size_t n_flags;
+	bool recover; /* --recover: for the start alone, no key */
 };
 
 /* 0, CONFIG_E_INVALID, -ENOMEM. */

@@ -65,7 +65,8 @@ static int with_config(const struct args *args)
 {
 	const struct config_source source = { .file = args->config,
 					      .flags = args->flags,
-					      .n_flags = args->n_flags };
+					      .n_flags = args->n_flags,
+					      .recover = args->recover };
 	struct config_report report = { .error = report_to_stderr, .warning = warn_to_stderr };
 	struct config *config = NULL;
 	int r = config_load(&source, &report, &config);

@@ -163,7 +163,8 @@ static void put_default(FILE *file, const struct config_key *key)
 		return;
 	}
 	(void)fputs("Default: ", file);
-	put_text(file, config_value_format(key, key->fallback, value));
+	put_text(file, key->type == CONFIG_PATH ? key->fallback_path
+						: config_value_format(key, key->fallback, value));
 	if (config_type_has_range(key->type)) {
 		(void)fputs(". Allowed: ", file);
 		put_text(file, config_value_range(key, range));
@@ -196,6 +197,8 @@ static const char *type_name(enum config_type type)
 		return "COUNT/DURATION";
 	case CONFIG_LISTEN:
 		return "URL";
+	case CONFIG_PATH:
+		return "FILE";
 	}
 	return "VALUE";
 }
@@ -232,7 +235,7 @@ void manual_config(FILE *file)
 	put_paragraph(
 		file,
 		"A line is a [SECTION], a KEY = VALUE, a comment that begins with # or ;, or empty. What follows a blank and a "
-		"semicolon is a comment too, but for listen, where it is an error, so that no path is cut short. A line with a KEY = VALUE has at most " TEXT_OF(
+		"semicolon is a comment too, but for listen and state, where it is an error, so that no path is cut short. A line with a KEY = VALUE has at most " TEXT_OF(
 			CONFIG_MAX_LINE) " bytes.");
 	put_paragraph(
 		file,

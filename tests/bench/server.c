@@ -190,7 +190,7 @@ void server_start_rationd(struct server *server, const char *config, int cpu)
 {
 	const char *program = getenv("RATIOND");
 	char conf[64];
-	const char *const argv[] = { "rationd", "--config", conf, NULL };
+	const char *const argv[] = { "rationd", "--config", conf, "--ephemeral", NULL };
 	FILE *file;
 
 	make_dir(server);

@@ -102,7 +102,7 @@ fi
 # ---- 1 ----
 
 step "1. A daemon"
-"$bin/rationd" --listen "$RATIOND_SOCKET" 2>"$dir/rationd.log" &
+"$bin/rationd" --listen "$RATIOND_SOCKET" --ephemeral 2>"$dir/rationd.log" &
 daemon=$!
 pids+=("$daemon")
 for ((i = 0; ; i++)); do

@@ -711,7 +711,7 @@ static void spawn_activated(struct test_daemon *daemon, const int *fds, int n, c
 		(void)setenv("LISTEN_PID", number, 1);
 		(void)setenv("LISTEN_FDNAMES", names, 1);
 		(void)execl(program != NULL ? program : RATIOND_PROGRAM, "rationd", "--config",
-			    daemon->config_path, (char *)NULL);
+			    daemon->config_path, "--ephemeral", (char *)NULL);
 		_exit(127);
 	}
 }

@@ -63,6 +63,7 @@ struct test_daemon *test_daemon_prepare(const char *config)
 	(void)snprintf(daemon->url, sizeof(daemon->url), "unix:%s", daemon->socket);
 	(void)snprintf(daemon->config_path, sizeof(daemon->config_path), "%s/conf", daemon->dir);
 	(void)snprintf(daemon->log_path, sizeof(daemon->log_path), "%s/log", daemon->dir);
+	(void)snprintf(daemon->state_path, sizeof(daemon->state_path), "%s/state.db", daemon->dir);
 	daemon->notify_fd = open_notify(daemon->dir);
 	test_daemon_configure(daemon, config);
 	return daemon;
@@ -71,7 +72,7 @@ struct test_daemon *test_daemon_prepare(const char *config)
 static void become_daemon(const struct test_daemon *daemon, const char *const *more)
 {
 	const char *program = getenv("RATIOND");
-	const char *argv[4 + MAX_MORE] = { "rationd", "--config", daemon->config_path };
+	const char *argv[6 + MAX_MORE] = { "rationd", "--config", daemon->config_path };
 	char notify[96];
 	size_t n = 3;
 	int log = open(daemon->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -81,7 +82,13 @@ static void become_daemon(const struct test_daemon *daemon, const char *const *m
 	(void)snprintf(notify, sizeof(notify), "%s/notify", daemon->dir);
 	(void)setenv("NOTIFY_SOCKET", notify, 1);
 	(void)unsetenv("JOURNAL_STREAM");
-	while (more != NULL && *more != NULL && n < 3 + MAX_MORE) {
+	if (daemon->keeps) {
+		argv[n++] = "--state";
+		argv[n++] = daemon->state_path;
+	} else {
+		argv[n++] = "--ephemeral";
+	}
+	while (more != NULL && *more != NULL && n < 5 + MAX_MORE) {
 		argv[n++] = *more++;
 	}
 	(void)dup2(log, STDERR_FILENO);

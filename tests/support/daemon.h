@@ -9,6 +9,7 @@
  * test_daemon_start returns once the daemon has said READY=1, for it listens to the daemon's notifications. Every wait ends with a
  * failed assertion after TEST_DAEMON_PATIENCE_MS. The program is $RATIOND, or the one of this build.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,6 +23,8 @@ struct test_daemon {
 	char url[104];	      /* "unix:" and that path */
 	char config_path[96]; /* read by the daemon at SIGHUP too */
 	char log_path[96];    /* what it wrote to standard error */
+	char state_path[96];
+	bool keeps; /* it has a state file there, from the next spawn on; else it is ephemeral */
 	int notify_fd;
 };
 

@@ -35,6 +35,16 @@ static void test_forms(void **state)
 	assert_string_equal(args.flags[1].value, "tcp:*:1");
 	assert_string_equal(args.flags[2].name, "workers");
 	assert_string_equal(args.flags[2].value, "3");
+	assert_false(args.recover);
+	assert_int_equal(parse(&args, "--state", "/s", "--recover", NULL), 0);
+	assert_int_equal(args.action, ARGS_RUN);
+	assert_int_equal(args.n_flags, 1);
+	assert_string_equal(args.flags[0].value, "/s");
+	assert_true(args.recover);
+	assert_int_equal(parse(&args, "--check-config", "--ephemeral", NULL, NULL), 0);
+	assert_int_equal(args.n_flags, 1);
+	assert_string_equal(args.flags[0].name, "state");
+	assert_string_equal(args.flags[0].value, "none");
 	assert_int_equal(parse(&args, "--version", NULL, NULL, NULL), 0);
 	assert_int_equal(args.action, ARGS_VERSION);
 	assert_int_equal(parse(&args, "--help", NULL, NULL, NULL), 0);
@@ -55,6 +65,8 @@ static void test_wrong(void **state)
 			 -EINVAL); /* a key, but not a flag */
 	assert_int_equal(parse(&args, "file", NULL, NULL, NULL), -EINVAL);
 	assert_int_equal(parse(&args, "-h", NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(parse(&args, "--ephemeral=yes", NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(parse(&args, "--recover=yes", NULL, NULL, NULL), -EINVAL);
 	assert_int_equal(parse(&args, "--help=x", NULL, NULL, NULL), -EINVAL);
 	assert_int_equal(parse(&args, "--help", "--version", NULL, NULL), -EINVAL);
 }

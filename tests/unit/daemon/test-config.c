@@ -66,7 +66,8 @@ static void test_table(void **state)
 
 		assert_ptr_equal(config_key_find(key->section, key->name), key);
 		assert_int_equal(key->help[strlen(key->help) - 1], '.');
-		if (key->type == CONFIG_LISTEN || key->type == CONFIG_RATE) {
+		if (key->type == CONFIG_LISTEN || key->type == CONFIG_RATE ||
+		    key->type == CONFIG_PATH) {
 			continue;
 		}
 		assert_true(config_value_parse(key, config_value_format(key, key->fallback, text),
@@ -139,6 +140,37 @@ static void test_values(void **state)
 	assert_non_null(config_metric_find(config, "empty"));
 	assert_null(config_metric_find(config, "none"));
 	(void)config_free(config);
+}
+
+static void test_state(void **state)
+{
+	struct config *config = expect_good("");
+	struct config *other = expect_good("[daemon]\nstate = none\ncheckpoint_interval = 1s\n");
+	char path[CONFIG_MAX_PATH + 2], error[CONFIG_MAX_ERROR_TEXT];
+	const struct config_key *key = config_key_find(CONFIG_DAEMON, "state");
+
+	(void)state;
+	assert_string_equal(config->state, CONFIG_DEFAULT_STATE);
+	assert_int_equal(config->checkpoint_interval_ns, 200000000);
+	assert_string_equal(other->state, "");
+	assert_int_equal(other->checkpoint_interval_ns, 1000000000);
+	(void)config_free(other);
+	other = expect_good("[daemon]\nstate = x y.db\n");
+	assert_string_equal(other->state, "x y.db");
+	(void)config_free(other);
+	(void)config_free(config);
+	memset(path, 'x', sizeof(path));
+	path[CONFIG_MAX_PATH] = '\0';
+	assert_false(config_path_parse(key, path, path, error));
+	assert_string_equal(error, "is longer than 189 bytes");
+	path[CONFIG_MAX_PATH - 1] = '\0';
+	assert_true(config_path_parse(key, path, path, error));
+	expect_errors("[daemon]\nstate =\n",
+		      "f:2: state has no value; expected the path of a file or none\n");
+	expect_errors(
+		"[daemon]\nstate = /a ;b\n",
+		"f:2: state = /a: is followed by ';b', which would be a comment and no part of it; put comments on "
+		"lines of their own, and have no blank before a semicolon in a path\n");
 }
 
 /* Kept as its number and 1, for 0 is none; and printed as a number, which is a value too. */
@@ -342,7 +374,7 @@ static void test_print(void **state)
 	static const char *const texts[] = {
 		"",
 		"[daemon]\nlisten = unix:/a\nlisten = tcp:*:1\nworkers = 3\nmax_output = 5000000\nidle_frame = 1500ms\n"
-		"[metric b]\nkind = gauge\n[metric a]\nmax_counters = 5\noverflow = yes\nexpire_after = 90s\n",
+		"state = /var/tmp/x\n[metric b]\nkind = gauge\n[metric a]\nmax_counters = 5\noverflow = yes\nexpire_after = 90s\n",
 	};
 
 	(void)state;
@@ -361,6 +393,7 @@ static void test_print(void **state)
 		assert_string_equal(printed, printed_again);
 		assert_int_equal(
 			memcmp(&config->settings, &again->settings, sizeof(config->settings)), 0);
+		assert_string_equal(config->state, again->state);
 		assert_int_equal(config->n_metrics, again->n_metrics);
 		assert_memory_equal(config->metrics, again->metrics,
 				    config->n_metrics * sizeof(*config->metrics) + 1);
@@ -632,6 +665,7 @@ int main(void)
 		cmocka_unit_test(test_quotas_together),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_state),
 		cmocka_unit_test(test_group),
 		cmocka_unit_test(test_lines_that_are_wrong),
 		cmocka_unit_test(test_keys_that_are_wrong),

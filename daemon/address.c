@@ -6,7 +6,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum address_error parse_unix(const char *path, struct address *address)
+static const struct {
+	const char *prefix;
+	bool is_path;
+} schemes[] = {
+	[ADDRESS_UNIX] = { "unix:", true },
+	[ADDRESS_TCP] = { "tcp:", false },
+	[ADDRESS_STATSD_UNIX] = { "statsd+unix:", true },
+	[ADDRESS_STATSD_UDP] = { "statsd+udp:", false },
+	[ADDRESS_STATSD_TCP] = { "statsd+tcp:", false },
+};
+
+#define N_SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
+
+bool address_is_path(enum address_scheme scheme)
+{
+	return schemes[scheme].is_path;
+}
+
+const char *address_prefix(enum address_scheme scheme)
+{
+	return schemes[scheme].prefix;
+}
+
+static enum address_error parse_path(const char *path, struct address *address)
 {
 	size_t len = strlen(path);
 
@@ -19,7 +42,6 @@ static enum address_error parse_unix(const char *path, struct address *address)
 	if (len > ADDRESS_MAX_UNIX) {
 		return ADDRESS_E_PATH_LONG;
 	}
-	address->scheme = ADDRESS_UNIX;
 	memcpy(address->host, path, len + 1);
 	return ADDRESS_OK;
 }
@@ -41,7 +63,7 @@ static enum address_error parse_host(const char *host, size_t len, struct addres
 	return ADDRESS_OK;
 }
 
-static enum address_error parse_tcp(const char *text, struct address *address)
+static enum address_error parse_host_port(const char *text, struct address *address)
 {
 	const char *colon = strrchr(text, ':');
 	uint64_t port;
@@ -52,25 +74,28 @@ static enum address_error parse_tcp(const char *text, struct address *address)
 	if (number_parse_unsigned(colon + 1, strlen(colon + 1), 0, 65535, &port) != NUMBER_OK) {
 		return ADDRESS_E_PORT;
 	}
-	address->scheme = ADDRESS_TCP;
 	address->port = (unsigned)port;
 	return parse_host(text, (size_t)(colon - text), address);
 }
 
 enum address_error address_parse(const char *text, struct address *ret_address)
 {
-	struct address address = { 0 };
-	enum address_error r = ADDRESS_E_SCHEME;
+	for (size_t i = 0; i < N_SCHEMES; i++) {
+		struct address address = { .scheme = (enum address_scheme)i };
+		size_t len = strlen(schemes[i].prefix);
+		enum address_error r;
 
-	if (strncmp(text, "unix:", 5) == 0) {
-		r = parse_unix(text + 5, &address);
-	} else if (strncmp(text, "tcp:", 4) == 0) {
-		r = parse_tcp(text + 4, &address);
+		if (strncmp(text, schemes[i].prefix, len) != 0) {
+			continue;
+		}
+		r = schemes[i].is_path ? parse_path(text + len, &address)
+				       : parse_host_port(text + len, &address);
+		if (r == ADDRESS_OK) {
+			*ret_address = address;
+		}
+		return r;
 	}
-	if (r == ADDRESS_OK) {
-		*ret_address = address;
-	}
-	return r;
+	return ADDRESS_E_SCHEME;
 }
 
 const char *address_error_text(enum address_error error)
@@ -79,15 +104,16 @@ const char *address_error_text(enum address_error error)
 	case ADDRESS_OK:
 		return "is an address";
 	case ADDRESS_E_SCHEME:
-		return "is not an address to listen on; expected unix:PATH or tcp:HOST:PORT";
+		return "is not an address to listen on; expected unix:PATH, tcp:HOST:PORT, statsd+udp:HOST:PORT, "
+		       "statsd+tcp:HOST:PORT or statsd+unix:PATH";
 	case ADDRESS_E_PATH_EMPTY:
 		return "has no path; expected unix:PATH, such as " ADDRESS_DEFAULT;
 	case ADDRESS_E_PATH_RELATIVE:
-		return "is not an absolute path; expected unix: and a path that begins with /";
+		return "is not an absolute path; expected a path that begins with / after unix:";
 	case ADDRESS_E_PATH_LONG:
 		return "is too long; the path of a socket has at most 107 bytes";
 	case ADDRESS_E_NO_PORT:
-		return "has no port; expected tcp:HOST:PORT, such as tcp:localhost:7311";
+		return "has no port; expected HOST:PORT, as in tcp:localhost:7311";
 	case ADDRESS_E_PORT:
 		return "has no valid port; expected a number from 0 to 65535 after the last colon";
 	case ADDRESS_E_HOST:
@@ -98,12 +124,15 @@ const char *address_error_text(enum address_error error)
 
 const char *address_format(const struct address *address, char *text)
 {
-	if (address->scheme == ADDRESS_UNIX) {
-		(void)snprintf(text, ADDRESS_MAX_TEXT, "unix:%s", address->host);
-	} else if (strchr(address->host, ':') != NULL) {
-		(void)snprintf(text, ADDRESS_MAX_TEXT, "tcp:[%s]:%u", address->host, address->port);
+	const char *prefix = address_prefix(address->scheme);
+
+	if (address_is_path(address->scheme)) {
+		(void)snprintf(text, ADDRESS_MAX_TEXT, "%s%s", prefix, address->host);
 	} else {
-		(void)snprintf(text, ADDRESS_MAX_TEXT, "tcp:%s:%u", address->host, address->port);
+		bool v6 = strchr(address->host, ':') != NULL;
+
+		(void)snprintf(text, ADDRESS_MAX_TEXT, v6 ? "%s[%s]:%u" : "%s%s:%u", prefix,
+			       address->host, address->port);
 	}
 	return text;
 }

@@ -23,7 +23,8 @@ const struct config_key config_keys[] = {
 		.type = CONFIG_LISTEN,
 		.fixed = true,
 		.flag = "URL",
-		.help = "Where to listen: unix:PATH or tcp:HOST:PORT. May be given more than once; a later file or a flag replaces "
+		.help = "Where to listen: unix:PATH or tcp:HOST:PORT; for StatsD lines statsd+udp:HOST:PORT, statsd+tcp:HOST:PORT or "
+			"statsd+unix:PATH. May be given more than once; a later file or a flag replaces "
 			"what earlier ones said. HOST is a name, an IPv4 address, an IPv6 address in brackets, or * for all addresses of both "
 			"families; 0.0.0.0 is all of IPv4 and [::] all of IPv6, each without the other. Without any: "
 			"the sockets that systemd passed, or else " ADDRESS_DEFAULT ".",
@@ -242,6 +243,12 @@ const struct config_key config_keys[] = {
 		.zero = "never",
 		.help = "A counter without children that has not grown for so long is removed; its value stays in its parent. "
 			"Not one that a [quota] names, nor one with usage of a max or rate that a template gives it.",
+	},
+	{
+		METRIC("levels", CONFIG_LEVELS, levels),
+		.help = "What the segments of its paths are called, from the second on, with commas between: host, route. The tags of a StatsD "
+			"line are sorted by it: the values of these tags become the path, in this order, and other tags are dropped. Without "
+			"it each tag is a segment KEY=VALUE.",
 	},
 	{
 		QUOTA("max", CONFIG_LIMIT, max),

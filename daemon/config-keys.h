@@ -24,6 +24,7 @@ enum config_type {
 	CONFIG_LIMIT,	 /* as CONFIG_BYTES; or none, which is QUOTA_NONE */
 	CONFIG_CALENDAR, /* none, day, week, month */
 	CONFIG_GROUP,	 /* a group by name or number; kept as its number and 1 */
+	CONFIG_LEVELS,	 /* host, route: names; kept as text */
 	CONFIG_RATE,	 /* 100/1s: two numbers in a row, the second in nanoseconds */
 	CONFIG_PATH,	 /* of a file; kept as text, "" is the key's `zero` */
 };
@@ -57,27 +58,38 @@ static inline bool config_type_has_range(enum config_type type)
 /* NULL if there is none. */
 const struct config_key *config_key_find(enum config_section section, const char *name);
 
+/* Is it one number, or two in a row? */
+static inline bool config_type_is_number(enum config_type type)
+{
+	return type != CONFIG_LISTEN && type != CONFIG_LEVELS && type != CONFIG_PATH;
+}
+
 static inline int64_t *config_key_place(const struct config_key *key, void *object)
 {
 	return (int64_t *)(void *)((char *)object + key->offset);
 }
 
-/* char[CONFIG_MAX_PATH]; of a CONFIG_PATH. */
-static inline char *config_key_path(const struct config_key *key, void *object)
+/* char[CONFIG_MAX_PATH] of a CONFIG_PATH, char[CONFIG_MAX_LEVELS_TEXT] of CONFIG_LEVELS. */
+static inline char *config_key_text(const struct config_key *key, void *object)
 {
 	return (char *)object + key->offset;
 }
 
 /*
- * The value of `text`; not for CONFIG_LISTEN and CONFIG_PATH. For CONFIG_RATE *ret_value is the first of two. False: error[CONFIG_MAX_ERROR_TEXT] says what is wrong and what would be right, to stand
+ * The names of `text`, with a comma between them, into levels[CONFIG_MAX_LEVELS_TEXT]; false as of config_value_parse.
+ */
+bool config_levels_parse(const char *text, char *levels, char *error);
+
+/*
+ * The value of `text`, if it is a number (config_type_is_number). For CONFIG_RATE *ret_value is the first of two. False: error[CONFIG_MAX_ERROR_TEXT] says what is wrong and what would be right, to stand
  * after "KEY = VALUE: ", or after "KEY " if `text` is empty.
  */
 bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value,
 			char *error);
 
 /*
- * As config_value_parse reads it; writes to text[CONFIG_MAX_VALUE_TEXT] and returns it. Not for CONFIG_PATH, nor for CONFIG_RATE, for which
- * config_rate_format has both numbers.
+ * As config_value_parse reads it; writes to text[CONFIG_MAX_VALUE_TEXT] and returns it. Numbers alone, and not CONFIG_RATE, for which
+ * config_rate_format has both.
  */
 const char *config_value_format(const struct config_key *key, int64_t value, char *text);
 const char *config_rate_format(const int64_t *rate, char *text);

@@ -79,7 +79,14 @@ static void print_keys(FILE *file, enum config_section section, const struct con
 			continue;
 		}
 		if (key->type == CONFIG_PATH) {
-			print_path(file, key, config_key_path(key, object));
+			print_path(file, key, config_key_text(key, object));
+			continue;
+		}
+		if (key->type == CONFIG_LEVELS) {
+			const char *levels = config_key_text(key, object);
+
+			(void)fprintf(file, levels[0] != '\0' ? "%s = %s\n" : "#%s = host, route\n",
+				      key->name, levels);
 			continue;
 		}
 		if (help && config_type_has_range(key->type)) {

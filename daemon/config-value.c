@@ -185,6 +185,7 @@ static bool parse_typed(const struct config_key *key, const char *text, int64_t 
 		return parse_group(text, ret_value);
 	case CONFIG_RATE:
 		return parse_rate(text, ret_value);
+	case CONFIG_LEVELS:
 	case CONFIG_LISTEN:
 	case CONFIG_PATH:
 		break;
@@ -215,12 +216,59 @@ static const char *type_text(enum config_type type)
 		return "the name or number of a group that exists";
 	case CONFIG_RATE:
 		return "a rate (a number of at least 1, a slash and a duration of up to 31d, such as 100/1s)";
+	case CONFIG_LEVELS:
+		return "a list of names";
 	case CONFIG_LISTEN:
 		return "an address";
 	case CONFIG_PATH:
 		return "the path of a file";
 	}
 	return "a value";
+}
+
+/* Is the name of `len` bytes one of those in `levels` already? */
+static bool has_level(const char *levels, const char *name, size_t len)
+{
+	while (*levels != '\0') {
+		size_t n = strcspn(levels, ",");
+
+		if (n == len && memcmp(levels, name, n) == 0) {
+			return true;
+		}
+		levels += n + (levels[n] == ',');
+	}
+	return false;
+}
+
+bool config_levels_parse(const char *text, char *levels, char *error)
+{
+	size_t len = 0, n = 0;
+
+	levels[0] = '\0';
+	for (const char *at = text;; at++, n++) {
+		size_t whole, name;
+
+		at += strspn(at, " \t");
+		whole = strcspn(at, ",");
+		for (name = whole; name > 0 && (at[name - 1] == ' ' || at[name - 1] == '\t');) {
+			name--;
+		}
+		if (name == 0 || strcspn(at, ":|#=") < name || n == CONFIG_MAX_LEVELS ||
+		    len + name + 2 > CONFIG_MAX_LEVELS_TEXT || has_level(levels, at, name)) {
+			(void)snprintf(
+				error, CONFIG_MAX_ERROR_TEXT,
+				"is not a list of names; expected up to %u different ones without : | # or =, with "
+				"commas between them, such as host, route",
+				CONFIG_MAX_LEVELS);
+			return false;
+		}
+		len += (size_t)snprintf(levels + len, CONFIG_MAX_LEVELS_TEXT - len, "%s%.*s",
+					n > 0 ? "," : "", (int)name, at);
+		at += whole;
+		if (*at == '\0') {
+			return true;
+		}
+	}
 }
 
 bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value,
@@ -322,6 +370,7 @@ const char *config_value_format(const struct config_key *key, int64_t value, cha
 	case CONFIG_GROUP:
 		(void)snprintf(text, CONFIG_MAX_VALUE_TEXT, "%" PRIi64, value - 1);
 		break;
+	case CONFIG_LEVELS:
 	case CONFIG_LISTEN:
 	case CONFIG_RATE:
 	case CONFIG_PATH:

@@ -31,11 +31,12 @@ void config_load_fallbacks(enum config_section section, void *object)
 	for (size_t i = 0; i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];
 
-		if (key->section != section || key->type == CONFIG_LISTEN) {
+		if (key->section != section || key->type == CONFIG_LISTEN ||
+		    key->type == CONFIG_LEVELS) {
 			continue;
 		}
 		if (key->type == CONFIG_PATH) {
-			memcpy(config_key_path(key, object), key->fallback_path,
+			memcpy(config_key_text(key, object), key->fallback_path,
 			       strlen(key->fallback_path) + 1);
 		} else {
 			*config_key_place(key, object) = key->fallback;
@@ -123,8 +124,9 @@ static void add_listen(struct config_load *load, const char *where, const char *
 	enum address_error r = address_parse(value, &address);
 
 	if (value[0] == '\0') {
-		config_load_error(load, where,
-				  "listen has no value; expected unix:PATH or tcp:HOST:PORT");
+		config_load_error(
+			load, where,
+			"listen has no value; expected an address such as unix:PATH or tcp:HOST:PORT");
 		return;
 	}
 	if (r != ADDRESS_OK) {
@@ -172,7 +174,10 @@ static bool take_value(const struct config_key *key, void *object, const char *v
 	int64_t parsed[2];
 
 	if (key->type == CONFIG_PATH) {
-		return config_path_parse(key, value, config_key_path(key, object), error);
+		return config_path_parse(key, value, config_key_text(key, object), error);
+	}
+	if (key->type == CONFIG_LEVELS) {
+		return config_levels_parse(value, config_key_text(key, object), error);
 	}
 	if (!config_value_parse(key, value, parsed, error)) {
 		return false;
@@ -424,7 +429,7 @@ static bool key_differs(const struct config_key *key, const struct config *a,
 	case CONFIG_LISTEN:
 		return listen_differs(a, b);
 	case CONFIG_PATH:
-		return strcmp(config_key_path(key, in_a), config_key_path(key, in_b)) != 0;
+		return strcmp(config_key_text(key, in_a), config_key_text(key, in_b)) != 0;
 	default:
 		return *config_key_place(key, in_a) != *config_key_place(key, in_b);
 	}

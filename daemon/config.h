@@ -30,6 +30,8 @@
 #define CONFIG_MAX_METRIC_NAME 128u
 #define CONFIG_MAX_PATH 190u /* its end included; so that a line can hold it */
 #define CONFIG_DEFAULT_STATE "/var/lib/rationd/state.db"
+#define CONFIG_MAX_LEVELS 15u /* names of them: a path has one segment more */
+#define CONFIG_MAX_LEVELS_TEXT 200u
 
 enum config_error {
 	CONFIG_OK = 0,
@@ -44,6 +46,7 @@ struct config_metric {
 	int64_t max_counters;
 	int64_t overflow;
 	int64_t expire_after_ns;
+	char levels[CONFIG_MAX_LEVELS_TEXT]; /* what its segments are called: "host,route"; "": nothing was said */
 };
 
 /* A rule, as it is written and as the engine takes it. */

@@ -188,6 +188,10 @@ int listeners_open(struct listeners *listeners, const struct address *address, m
 	char name[ADDRESS_MAX_TEXT];
 
 	(void)address_format(address, name);
+	if (address->scheme != ADDRESS_UNIX && address->scheme != ADDRESS_TCP) {
+		log_line(listeners->log, LOG_ERR, "%s: can't listen: not served yet", name);
+		return -EPROTONOSUPPORT;
+	}
 	return address->scheme == ADDRESS_UNIX ? open_unix(listeners, address->host, name, mode)
 					       : open_tcp(listeners, address);
 }

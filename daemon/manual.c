@@ -159,7 +159,7 @@ static void put_default(FILE *file, const struct config_key *key)
 		(void)fputs("Takes effect at restart.\n", file);
 		return;
 	}
-	if (key->type == CONFIG_RATE) {
+	if (key->type == CONFIG_RATE || key->type == CONFIG_LEVELS) {
 		return;
 	}
 	(void)fputs("Default: ", file);
@@ -195,6 +195,8 @@ static const char *type_name(enum config_type type)
 		return "GROUP";
 	case CONFIG_RATE:
 		return "COUNT/DURATION";
+	case CONFIG_LEVELS:
+		return "NAME, ...";
 	case CONFIG_LISTEN:
 		return "URL";
 	case CONFIG_PATH:

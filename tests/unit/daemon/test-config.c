@@ -66,8 +66,7 @@ static void test_table(void **state)
 
 		assert_ptr_equal(config_key_find(key->section, key->name), key);
 		assert_int_equal(key->help[strlen(key->help) - 1], '.');
-		if (key->type == CONFIG_LISTEN || key->type == CONFIG_RATE ||
-		    key->type == CONFIG_PATH) {
+		if (!config_type_is_number(key->type) || key->type == CONFIG_RATE) {
 			continue;
 		}
 		assert_true(config_value_parse(key, config_value_format(key, key->fallback, text),
@@ -297,9 +296,35 @@ static void test_values_that_are_wrong(void **state)
 		"f:2: expire_after = 1ms: is out of range; allowed is 1s to 3660d, or never\n");
 	expect_errors(
 		"[daemon]\nlisten = /x\n",
-		"f:2: listen = /x: is not an address to listen on; expected unix:PATH or tcp:HOST:PORT\n");
+		"f:2: listen = /x: is not an address to listen on; expected unix:PATH, tcp:HOST:PORT, statsd+udp:HOST:PORT, "
+		"statsd+tcp:HOST:PORT or statsd+unix:PATH\n");
 	expect_errors("[daemon]\nlisten = unix:/x\nlisten = unix:/x\n",
 		      "f:3: listen = unix:/x: is there already; give each address once\n");
+}
+
+static void test_levels(void **state)
+{
+#define LEVELS_TEXT(value)                                                                \
+	"f:2: levels = " value                                                            \
+	": is not a list of names; expected up to 15 different ones without : | # or =, " \
+	"with commas between them, such as host, route\n"
+	static const char most[] = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o";
+	struct config *config =
+		expect_good("[metric x]\nlevels =  host ,route,the third \n[metric y]\n");
+
+	(void)state;
+	assert_string_equal(config_metric_find(config, "x")->levels, "host,route,the third");
+	assert_string_equal(config_metric_find(config, "y")->levels, "");
+	(void)config_free(config);
+	config = expect_good("[metric x]\nlevels = a,b,c,d,e,f,g,h,i,j,k,l,m,n,o\n");
+	assert_string_equal(config_metric_find(config, "x")->levels, most);
+	(void)config_free(config);
+	expect_errors("[metric x]\nlevels = a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p\n",
+		      LEVELS_TEXT("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p"));
+	expect_errors("[metric x]\nlevels = a,,b\n", LEVELS_TEXT("a,,b"));
+	expect_errors("[metric x]\nlevels = a,b,\n", LEVELS_TEXT("a,b,"));
+	expect_errors("[metric x]\nlevels = a,b, a\n", LEVELS_TEXT("a,b, a"));
+	expect_errors("[metric x]\nlevels = a:b\n", LEVELS_TEXT("a:b"));
 }
 
 /* Not only the first. */
@@ -334,7 +359,7 @@ static void test_long_lines_and_zero_bytes(void **state)
 		"[daemon]\nworkers =\nbatch = ; auto\nlisten=\nfoo =\n[metric a]\nkind = \n[quota a]\nmax =\nrate =\n",
 		"f:2: workers has no value; expected a whole number or auto\n"
 		"f:3: batch has no value; expected a whole number or auto\n"
-		"f:4: listen has no value; expected unix:PATH or tcp:HOST:PORT\n"
+		"f:4: listen has no value; expected an address such as unix:PATH or tcp:HOST:PORT\n"
 		"f:5: unknown key 'foo' in [daemon]; see rationd.conf(5) for those there are\n"
 		"f:7: kind has no value; expected counter or gauge\n"
 		"f:9: max has no value; expected a number (such as 250, 100k or 64Mi) or none\n"
@@ -374,7 +399,8 @@ static void test_print(void **state)
 	static const char *const texts[] = {
 		"",
 		"[daemon]\nlisten = unix:/a\nlisten = tcp:*:1\nworkers = 3\nmax_output = 5000000\nidle_frame = 1500ms\n"
-		"state = /var/tmp/x\n[metric b]\nkind = gauge\n[metric a]\nmax_counters = 5\noverflow = yes\nexpire_after = 90s\n",
+		"state = /var/tmp/x\n[metric b]\nkind = gauge\n[metric a]\nmax_counters = 5\noverflow = yes\nexpire_after = 90s\n"
+		"levels = host, route\n",
 	};
 
 	(void)state;
@@ -670,6 +696,7 @@ int main(void)
 		cmocka_unit_test(test_lines_that_are_wrong),
 		cmocka_unit_test(test_keys_that_are_wrong),
 		cmocka_unit_test(test_values_that_are_wrong),
+		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_all_errors_are_told),
 		cmocka_unit_test(test_long_lines_and_zero_bytes),
 		cmocka_unit_test(test_print),

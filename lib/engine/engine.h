@@ -68,6 +68,7 @@ struct engine_options {
 	uint32_t batch; /* growth a slot holds back at most is batch - 1; 1 .. 2^20; 0: max(32, 2 x CPUs) by `cpus` */
 	uint32_t cpus; /* for the default batch */
 	uint64_t seed; /* of the hash; random against crafted names */
+	bool keep; /* lib/engine/keep.h can be used; costs some memory for each counter that a worker touches */
 };
 
 /* What the owner of a metric may decide. A metric that was never declared is a counter with no ceiling of its own. */

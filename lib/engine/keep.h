@@ -5,7 +5,7 @@
  *
  * Cuts. A worker's cut is taken by its own thread at one point of its loop: all that it has ever brought to counters that it touched since
  * its last cut, as cumulative numbers. So a cut that is handed on together with the numbers of the batches the worker has applied says
- * exactly what these batches have done, whatever has been folded or flushed; one that gets lost is made good by the next; and the sum over
+ * exactly what these batches have done, whatever has been folded or flushed; one that gets lost is made good by a cut of all; and the sum over
  * all seats, from the value that was restored on, is the counter's own value. Adds pay nothing for it: that a counter was touched is known
  * from the dirty marks that a flush takes (lib/count/bank.h), and from folds.
  *
@@ -39,7 +39,7 @@ struct engine_growth {
 	uint32_t id;
 	uint64_t added; /* by adds: to own value and limits */
 	uint64_t charged; /* to the own value by charges, uncharges (negative), spent leases, engine_set */
-	uint64_t ahead; /* leased and not spent or returned: limits without a window have it, the own value has not */
+	uint64_t ahead; /* leased and not spent or returned: limits without a window have it, the own value has not (negative where units are spent that others leased) */
 	uint64_t taken; /* by charges and leases, only what came: windows and rates have it */
 };
 typedef void (*engine_growth_fn)(void *ctx, const struct engine_growth *growth);
@@ -48,10 +48,12 @@ typedef void (*engine_growth_fn)(void *ctx, const struct engine_growth *growth);
 unsigned engine_seat(const struct engine_worker *worker);
 
 /*
- * The worker's thread, outside engine_begin and engine_end. Every counter that the worker brought something to since its last cut (and perhaps some
- * that it did not), each once. ENGINE_E_BUSY: somebody is taking the marks just now; nothing was visited, try again in the next turn.
+ * The worker's thread. Every counter that the worker brought something to since its last cut (and perhaps some that it did not, for which the
+ * numbers are as they were; also of an id whose counter has been gone for long), each once, by ascending id. `all`: every one that the seat ever had
+ * something for; for when the last cut was lost. Waits for nobody, and nobody for it. What a worker brings after its last cut, the next one on
+ * its seat tells: so cut before engine_leave.
  */
-int engine_cut(struct engine_worker *worker, engine_growth_fn growth, void *ctx);
+void engine_cut(struct engine_worker *worker, bool all, engine_growth_fn growth, void *ctx);
 
 struct engine_born {
 	uint32_t id, parent; /* ENGINE_NO_ID: a metric */
@@ -60,14 +62,17 @@ struct engine_born {
 	int64_t born_ns;
 };
 
-/* One thread calls these two. What came since the last call, in order; `gone` has the parent to which its own value went (ENGINE_NO_ID: nowhere). */
+/*
+ * One thread calls these two. What came since the last call, in order, each once. `gone`: its own value, and what it was ahead by, are
+ * now its parent's (ENGINE_NO_ID: nobody's). Not before the last of its growth is known: with the cuts that are taken after this call.
+ */
 struct engine_changes {
 	void (*born)(void *ctx, const struct engine_born *born);
 	void (*gone)(void *ctx, uint32_t id, uint32_t parent);
 	void *ctx;
 };
 void engine_changes(struct engine *engine, const struct engine_changes *changes);
-/* The first n of those told as gone and not done yet: their ids may be used again. */
+/* The first n of those told as gone and not done yet: their ids may be used again, and go on with the numbers that the seats have for them. */
 void engine_changes_done(struct engine *engine, size_t n);
 
 /* ---- usage as kept ---- */
@@ -95,13 +100,13 @@ void engine_usage_settle(struct engine *engine, const struct quota_time *time);
 /* ---- the way back: before any worker has joined; metrics and rules are declared already ---- */
 
 /*
- * A counter with its own value and what it is ahead by. Ancestors are made as needed; ceilings don't count. ENGINE_E_PATH,
- * ENGINE_E_OVERFLOW (a total would leave int64), ENGINE_E_FULL (no more ids), -ENOMEM. ret_id may be NULL. It is not told as born.
+ * A counter with its own value and what it is ahead by: that many units are leased there. Its totals and limits without a window have both. It is not told
+ * as born. Ceilings don't count. Call it in the order of `born_ns`: so parents come before their children, and births stay as they were (one
+ * that comes too late gets the next after the last); ancestors that are missing all the same are made, and told as born. Nothing was
+ * removed before. ENGINE_E_PATH, ENGINE_E_OVERFLOW (a total would leave int64), ENGINE_E_FULL (no more ids), -ENOMEM. ret_id may be NULL.
  */
 int engine_restore(struct engine *engine, const char *path, size_t len, int64_t own, int64_t ahead,
 		   int64_t born_ns, uint32_t *ret_id);
-/* Units that are leased there (they are in `ahead`). ENGINE_E_NOT_FOUND, -ENOMEM. */
-int engine_restore_lease(struct engine *engine, const char *path, size_t len, int64_t units);
 /* ENGINE_E_NOT_FOUND: no limit in this window there any more: nothing to do. A window that is over counts as empty. */
 int engine_restore_usage(struct engine *engine, const struct engine_usage *usage,
 			 const struct quota_time *time);
@@ -111,12 +116,15 @@ int engine_restore_usage(struct engine *engine, const struct engine_usage *usage
 /*
  * Set the own value, of a counter that is made if need be: to `own` exactly at one moment; adds that come at the same time add to that. Limits without a
  * window follow, windows don't. The worker's own thread. ENGINE_E_PATH, ENGINE_E_FULL, ENGINE_E_METRIC_FULL, ENGINE_E_NEGATIVE (of a counter that only grows),
- * ENGINE_E_OVERFLOW, -ENOMEM.
+ * ENGINE_E_OVERFLOW, -ENOMEM. Past a ceiling nothing is counted under ENGINE_OTHER.
  */
 int engine_set(struct engine_worker *worker, const char *path, size_t len, int64_t own,
 	       struct quota_time time);
 
-/* Charge whatever the limits say: what was granted once is granted again. As engine_charge (no bindings) and engine_lease. */
+/*
+ * Charge whatever the limits say: what was granted once is granted again, to the last unit. As engine_charge (no bindings, no dry run; of a metric
+ * that nobody knows too) and engine_lease.
+ */
 int engine_charge_again(struct engine_worker *worker, const struct engine_charge *charge,
 			size_t *ret_index);
 int engine_lease_again(struct engine_worker *worker, const char *path, size_t len, int64_t units,

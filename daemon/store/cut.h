@@ -2,7 +2,8 @@
 /*
  * cut: what one worker hands to the store at one point of its loop: growth, and all that its sessions hold and have been answered by then.
  *
- * Made by the worker's thread, read by the store's, freed by whoever has it last. Everything in it lies in its own arena.
+ * Made by the worker's thread, read by the store's, freed by whoever has it last. Texts and bytes lie in its arena, the arrays are
+ * malloc's.
  */
 #include "lib/engine/keep.h"
 #include "proto/arena.h"
@@ -17,19 +18,25 @@ struct bytes_view {
 	size_t len;
 };
 
-/* A session whose numbers, answers, leases or terms changed; or that ended. */
+/*
+ * A session whose numbers, answers, leases or terms changed; or that ended. In order: one that ended and began anew under the same id comes
+ * twice. (A session that ends keeps its worker until that was told, so both are in cuts of the same worker.)
+ */
 struct cut_session {
 	uint8_t id[MESSAGE_SESSION_BYTES];
-	bool ended; /* and nothing of it is left to give back: it is forgotten */
+	bool ended; /* it is forgotten, with all that it holds; nothing below counts */
 	bool over; /* it has ended, but what it holds is still on its way back: after a restart it ends at once */
 	uint64_t last_batch, last_operation;
 	int64_t lifetime_ns;
 	struct bytes_view agent;
-	struct bytes_view answers; /* operations_save */
-	struct bytes_view leases;  /* lease_table_save */
+	struct bytes_view answers; /* operations_save; at NULL: as they were */
+	struct bytes_view leases;  /* lease_table_save; at NULL: as they were */
 };
 
-/* What a session holds of a gauge changed: its new amount, 0: nothing. Session all zero: what detached charges hold, by so much. */
+/*
+ * What a session holds of a gauge changed: its new amount, 0: nothing. It comes after all sessions of the cut. Session all zero: what detached
+ * charges hold, by so much more or less; for a while that can be less than nothing, until another worker's cut has what it is taken from.
+ */
 struct cut_held {
 	uint8_t session[MESSAGE_SESSION_BYTES];
 	const char *path;

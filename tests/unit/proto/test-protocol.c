@@ -77,6 +77,15 @@ static const struct binding minute[] = {
 	{                                                 \
 		.client = false, .reply = { __VA_ARGS__ } \
 	}
+#define LIMITS                                                                              \
+	{                                                                                   \
+		.max_frame = MESSAGE_MAX_FRAME, .max_handles = 1000000, .max_items = 65536, \
+		.max_walks = 4, .max_lifetime_ms = 86400000, .max_output = 4 << 20,         \
+		.idle_frame_ms = 10000, .max_charge_items = MESSAGE_MAX_CHARGE_ITEMS,       \
+		.max_operations_kept = MESSAGE_MAX_OPERATIONS_KEPT,                         \
+		.max_leases = MESSAGE_MAX_LEASES, .max_wait_ms = MESSAGE_MAX_WAIT_MS,       \
+		.max_waits = MESSAGE_MAX_WAITS                                              \
+	}
 #define BATCH_1                                                                                 \
 	{                                                                                       \
 		.batch = 1, .n_handles = 3, .n_deltas = 3, .handles = handles, .deltas = deltas \
@@ -93,20 +102,10 @@ static const struct step steps[] = {
 	DAEMON(.id = 1, .type = REPLY_WELCOME,
 	       .welcome = { .version = 1,
 			    .daemon = TEXT("rationd/0.1.0"),
-			    .limits = { .max_frame = MESSAGE_MAX_FRAME,
-					.max_handles = 1000000,
-					.max_items = 65536,
-					.max_walks = 4,
-					.max_lifetime_ms = 86400000,
-					.max_output = 4 << 20,
-					.idle_frame_ms = 10000,
-					.max_charge_items = MESSAGE_MAX_CHARGE_ITEMS,
-					.max_operations_kept = MESSAGE_MAX_OPERATIONS_KEPT,
-					.max_leases = MESSAGE_MAX_LEASES,
-					.max_wait_ms = MESSAGE_MAX_WAIT_MS,
-					.max_waits = MESSAGE_MAX_WAITS },
+			    .limits = LIMITS,
 			    .incarnation = TEXT(
-				    "\240\241\242\243\244\245\246\247\250\251\252\253\254\255\256\257") }),
+				    "\240\241\242\243\244\245\246\247\250\251\252\253\254\255\256\257"),
+			    .keeps = true }),
 	CLIENT(.id = 2, .type = REQUEST_INTERN,
 	       .intern = { .n_paths = COUNT(interned), .paths = interned }),
 	CLIENT(.id = 3, .type = REQUEST_ADD, .add = BATCH_1),
@@ -115,6 +114,7 @@ static const struct step steps[] = {
 	       .applied = { .batch = 1, .n_errors = 1, .errors = no_counter }),
 	CLIENT(.id = 4, .type = REQUEST_ADD, .add = BATCH_1),
 	DAEMON(.id = 4, .type = REPLY_APPLIED, .applied = { .batch = 1, .duplicate = true }),
+	DAEMON(.id = 0, .type = REPLY_DURABLE, .durable = { .batch = 1 }),
 	CLIENT(.id = 5, .type = REQUEST_ADD,
 	       .add = { .batch = 3,
 			.n_handles = 1,
@@ -155,6 +155,34 @@ static const struct step steps[] = {
 	       .error = { .code = CODE_NOT_FOUND,
 			  .text = TEXT("there is no metric reqests"),
 			  .operation = 3 }),
+	CLIENT(.id = 12, .type = REQUEST_FLUSH, .flush = { .durable = true }),
+	DAEMON(.id = 0, .type = REPLY_DURABLE, .durable = { .batch = 1, .operation = 3 }),
+	DAEMON(.id = 12, .type = REPLY_FLUSHED, .flushed = { .durable = true }),
+	CLIENT(.id = 13, .type = REQUEST_CHARGE,
+	       .charge = { .number = 4, .n_items = 1, .items = hundred }),
+	DAEMON(.id = 13, .type = REPLY_CHARGED, .charged = { .number = 4, .granted = true }),
+	CLIENT(.id = 1, .type = REQUEST_HELLO,
+	       .hello = { .version = 1,
+			  .session = TEXT("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17"),
+			  .lifetime_ms = 60000,
+			  .next_batch = 2,
+			  .agent = TEXT("example/1"),
+			  .next_operation = 4 }),
+	DAEMON(.id = 1, .type = REPLY_WELCOME,
+	       .welcome = { .version = 1,
+			    .daemon = TEXT("rationd/0.1.0"),
+			    .last_batch = 1,
+			    .limits = LIMITS,
+			    .incarnation = TEXT(
+				    "\260\261\262\263\264\265\266\267\270\271\272\273\274\275\276\277"),
+			    .last_operation = 3,
+			    .keeps = true,
+			    .restored = true,
+			    .durable_batch = 1,
+			    .durable_operation = 3 }),
+	CLIENT(.id = 2, .type = REQUEST_CHARGE, .known = { .present = true, .done = true },
+	       .charge = { .number = 4, .n_items = 1, .items = hundred }),
+	DAEMON(.id = 2, .type = REPLY_CHARGED, .charged = { .number = 4, .granted = true }),
 	DAEMON(.id = 0, .type = REPLY_GOODBYE,
 	       .goodbye = { .code = CODE_UNAVAILABLE, .text = TEXT("shutting down") }),
 };

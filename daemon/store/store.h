@@ -4,8 +4,15 @@
  *
  * The store keeps an image of what the file should say: cuts are merged into it (store_merge), and a commit writes what of it differs
  * from the file, in one transaction. So a commit that fails loses nothing: what it did not write is written by the next. Everything that a
- * restart needs is in the file: counters with their own values, metrics and rules set at run time, sessions with their numbers, answers and leases, what is held,
- * and the usage of windows.
+ * restart needs is in the file: counters with their own values, metrics and rules set at run time, sessions with their numbers, answers and leases,
+ * what is held, and the usage of windows. docs/state-file.md says how it looks to others.
+ *
+ *	store_open	look, refuse or take; nothing of it is changed
+ *	store_load	everything it says, checked row by row; from then on it is written to
+ *	store_born, store_gone, store_merge, store_set_*, store_usage
+ *	store_commit	durable
+ *	(whoever waits is told)
+ *	store_tidy
  *
  * Thread safety: none; one thread at a time (start-up, then the store's own thread).
  */
@@ -20,6 +27,7 @@ struct store;
 
 #define STORE_MAX_WHY 512u /* bytes of a text that says what went wrong, its NUL included */
 
+/* Beside these, functions that return int return -ENOMEM where memory is short. */
 enum store_error {
 	STORE_OK = 0,
 	STORE_E_NEWER,	 /* the file is of a newer version */
@@ -28,14 +36,17 @@ enum store_error {
 	STORE_E_IO,	 /* it can't be read or written: see why */
 };
 
-/* Open or make the file, bring it to this version, check it as a whole. Nothing was changed on failure. `why` is for people, complete. */
+/*
+ * Open the file, or make it if there is none, look whether it is one of ours, of this version or an older one, and whole as a database. It is ours
+ * alone then, among daemons; programs that read are welcome. On failure nothing was changed. `why` is for people, complete.
+ */
 int store_open(const char *path, struct store **ret_store, char why[STORE_MAX_WHY]);
 /* Without a commit. Takes NULL, returns NULL. */
 struct store *store_close(struct store *store);
 
 /*
- * Move a damaged or newer file (and what SQLite keeps beside it) aside, under a name with the time in it; then store_open begins a new one. ret_lost: what
- * could still be read of it, for people: how many counters, of when.
+ * Move a damaged or newer file (and what SQLite keeps beside it) aside, under a name with the time in it; then store_open begins a new one.
+ * ret_lost: what could still be read of it, for people: how many counters, of when. STORE_E_LOCKED, STORE_E_IO: why is in ret_lost.
  */
 int store_move_aside(const char *path, int64_t wall_ns, char ret_moved_to[STORE_MAX_WHY],
 		     char ret_lost[STORE_MAX_WHY]);
@@ -50,11 +61,18 @@ struct store_session {
 	struct bytes_view agent, answers, leases;
 };
 
-/* In this order. Each returns 0 or what store_load is to return. Strings are valid during the call. */
+/* From a sink: this row is of no use any more, the next commit takes it out of the file. */
+#define STORE_DROP 1000
+
+/*
+ * In this order, counters in no order. Each returns 0, or STORE_DROP (usage, sessions and held only), or anything else, which ends the load and is
+ * returned. Strings are valid during the call.
+ */
 struct store_sink {
 	void *ctx;
 	int (*metric)(void *ctx, const char *name, size_t len, const struct engine_metric *metric);
 	int (*rule)(void *ctx, const struct engine_rule *rule);
+	/* *ret_id: by which number born, gone and cuts will speak of it. */
 	int (*counter)(void *ctx, const char *path, size_t len, int64_t own, int64_t ahead,
 		       int64_t born_ns, uint32_t *ret_id);
 	int (*usage)(void *ctx, const struct engine_usage *usage);
@@ -62,38 +80,60 @@ struct store_sink {
 	int (*held)(void *ctx, const struct cut_held *held); /* all zero: detached, the amount */
 };
 
-/* All that is in the file. STORE_E_DAMAGED: some row is not as it was written; *why says which. */
+/*
+ * All that is in the file; once, before any of the functions below. STORE_E_DAMAGED: something is not as it was written, and the file was not changed; STORE_E_IO: it
+ * can't be read, or not be written to. The sink may have been given a part by then.
+ */
 int store_load(struct store *store, const struct store_sink *sink, char why[STORE_MAX_WHY]);
 
-/* ---- keeping ---- */
+/* ---- keeping; -ENOMEM leaves the image as it was: call again ---- */
 
-/* A checkpoint, step by step; see daemon/store/checkpoint.h for who does it. -ENOMEM: the image is as before, the cut is to be merged again. */
+/* A counter was made; its parent was told before. One that the load brought (or that was told already) is known and stays as it is. */
 int store_born(struct store *store, const struct engine_born *born);
+/* It was removed, after the last cut with growth of it was merged: its own value goes to the parent's (ENGINE_NO_ID: nowhere). */
 int store_gone(struct store *store, uint32_t id, uint32_t parent);
-int store_merge(struct store *store, struct engine *engine, const struct cut *cut);
+
+/* n > 0 was used at the counter, as windows see it: to be given to engine_usage_add. */
+typedef void (*store_used_fn)(void *ctx, uint32_t id, int64_t n);
+
+/*
+ * What a worker's cut says is to be in the file. What the seat had grown by in the cut before is known here, from 0 on at the start. What a session that ended held
+ * must have been told as 0 by then. `used` (may be NULL) is called for each counter with usage that is new. -ENOENT: growth of a counter that nobody told of.
+ */
+int store_merge(struct store *store, const struct cut *cut, store_used_fn used, void *ctx);
+
 struct store_metric {
 	const char *name;
 	size_t len;
 	struct engine_metric metric;
 };
 
-/* What of the other things is to be in the file from the next commit on; replaces what was. */
+/* What is to be in the file from the next commit on, as a whole; what is the same as before costs no write. */
 int store_set_metrics(struct store *store, const struct store_metric *metrics, size_t n);
 int store_set_rules(struct store *store, const struct engine_rule *rules, size_t n);
+/* Replaces what was known of this path and window; count 0 takes it out. Usage at counters that are gone goes by itself. */
 int store_usage(struct store *store, const struct engine_usage *usage);
 
 /* Does the file differ from the image? */
 bool store_is_dirty(const struct store *store);
 
 /*
- * Write what differs; durable when this returns 0. Else STORE_E_IO, a text of why, and the file as it was; the image keeps what is to be written.
+ * Write what differs; durable when this returns 0. Else STORE_E_IO, a text of why, and the file as it was (or, if the machine goes down before the next
+ * attempt, perhaps as it would have been); the image keeps what is to be written.
  */
 int store_commit(struct store *store, char why[STORE_MAX_WHY]);
 
+/*
+ * After a commit, when those who waited for it have been told: move what the log (-wal) holds into the file, if that is due; it waits for no reader. Nothing depends on its
+ * success; if it fails for long, the log grows. STORE_E_IO.
+ */
+int store_tidy(struct store *store, char why[STORE_MAX_WHY]);
+
 struct store_stats {
 	uint64_t commits, failures;
-	uint64_t rows, bytes;	/* written */
+	uint64_t rows, bytes;	/* written: rows, and what is in them */
 	int64_t last_commit_ns; /* how long the last one took */
-	uint64_t file_bytes;
+	uint64_t file_bytes, log_bytes;
+	uint64_t counters; /* in the file */
 };
 void store_stats(const struct store *store, struct store_stats *ret_stats);

@@ -245,8 +245,20 @@ const struct config_key config_keys[] = {
 			"Not one that a [quota] names, nor one with usage of a max or rate that a template gives it.",
 	},
 	{
+		METRIC("help", CONFIG_TEXT, help),
+		.fallback_path = "",
+		.zero = "none",
+		.help = "What the metric counts, in a sentence; for Prometheus.",
+	},
+	{
+		METRIC("unit", CONFIG_UNIT, unit),
+		.fallback_path = "",
+		.zero = "none",
+		.help = "What it counts in, such as bytes or seconds; for Prometheus, where it is at the end of the metric's name.",
+	},
+	{
 		METRIC("levels", CONFIG_LEVELS, levels),
-		.help = "What the segments of its paths are called, from the second on, with commas between: host, route. The tags of a StatsD "
+		.help = "What the segments of its paths are called, from the second on: host, route. Prometheus gets them as labels. The tags of a StatsD "
 			"line are sorted by it: the values of these tags become the path, in this order, and other tags are dropped. Without "
 			"it each tag is a segment KEY=VALUE.",
 	},

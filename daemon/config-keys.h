@@ -27,6 +27,8 @@ enum config_type {
 	CONFIG_LEVELS,	 /* host, route: names; kept as text */
 	CONFIG_RATE,	 /* 100/1s: two numbers in a row, the second in nanoseconds */
 	CONFIG_PATH,	 /* of a file; kept as text, "" is the key's `zero` */
+	CONFIG_TEXT,	 /* a sentence */
+	CONFIG_UNIT,	 /* letters and digits; kept as text */
 };
 
 struct config_key {
@@ -61,7 +63,8 @@ const struct config_key *config_key_find(enum config_section section, const char
 /* Is it one number, or two in a row? */
 static inline bool config_type_is_number(enum config_type type)
 {
-	return type != CONFIG_LISTEN && type != CONFIG_LEVELS && type != CONFIG_PATH;
+	return type != CONFIG_LISTEN && type != CONFIG_LEVELS && type != CONFIG_PATH &&
+	       type != CONFIG_TEXT && type != CONFIG_UNIT;
 }
 
 static inline int64_t *config_key_place(const struct config_key *key, void *object)
@@ -69,14 +72,14 @@ static inline int64_t *config_key_place(const struct config_key *key, void *obje
 	return (int64_t *)(void *)((char *)object + key->offset);
 }
 
-/* char[CONFIG_MAX_PATH] of a CONFIG_PATH, char[CONFIG_MAX_LEVELS_TEXT] of CONFIG_LEVELS. */
+/* char[CONFIG_MAX_PATH] of CONFIG_PATH, CONFIG_TEXT and CONFIG_UNIT, char[CONFIG_MAX_LEVELS_TEXT] of CONFIG_LEVELS. */
 static inline char *config_key_text(const struct config_key *key, void *object)
 {
 	return (char *)object + key->offset;
 }
 
 /*
- * The names of `text`, with a comma between them, into levels[CONFIG_MAX_LEVELS_TEXT]; false as of config_value_parse.
+ * The names of `text`, between which there are blanks or commas, with a comma between them, into levels[CONFIG_MAX_LEVELS_TEXT]; false as of config_value_parse.
  */
 bool config_levels_parse(const char *text, char *levels, char *error);
 
@@ -94,7 +97,7 @@ bool config_value_parse(const struct config_key *key, const char *text, int64_t 
 const char *config_value_format(const struct config_key *key, int64_t value, char *text);
 const char *config_rate_format(const int64_t *rate, char *text);
 
-/* The same for a CONFIG_PATH, with path[CONFIG_MAX_PATH]. */
+/* The same for CONFIG_PATH, CONFIG_TEXT and CONFIG_UNIT, with path[CONFIG_MAX_PATH]. */
 bool config_path_parse(const struct config_key *key, const char *text, char *path, char *error);
 /* As config_path_parse reads it. */
 const char *config_path_format(const struct config_key *key, const char *path);

@@ -78,7 +78,8 @@ static void print_keys(FILE *file, enum config_section section, const struct con
 			print_rate(file, key, config_key_place(key, object));
 			continue;
 		}
-		if (key->type == CONFIG_PATH) {
+		if (key->type == CONFIG_PATH || key->type == CONFIG_TEXT ||
+		    key->type == CONFIG_UNIT) {
 			print_path(file, key, config_key_text(key, object));
 			continue;
 		}

@@ -3,6 +3,7 @@
 #include "lib/base/duration.h"
 #include "lib/base/number.h"
 #include "lib/engine/engine.h"
+#include "lib/names/path.h"
 #include "lib/quota/limits.h"
 
 #include <grp.h>
@@ -188,6 +189,8 @@ static bool parse_typed(const struct config_key *key, const char *text, int64_t 
 	case CONFIG_LEVELS:
 	case CONFIG_LISTEN:
 	case CONFIG_PATH:
+	case CONFIG_TEXT:
+	case CONFIG_UNIT:
 		break;
 	}
 	return false;
@@ -222,6 +225,10 @@ static const char *type_text(enum config_type type)
 		return "an address";
 	case CONFIG_PATH:
 		return "the path of a file";
+	case CONFIG_TEXT:
+		return "a text";
+	case CONFIG_UNIT:
+		return "a unit (letters and digits, such as bytes or seconds)";
 	}
 	return "a value";
 }
@@ -242,17 +249,13 @@ static bool has_level(const char *levels, const char *name, size_t len)
 
 bool config_levels_parse(const char *text, char *levels, char *error)
 {
+	const char *at = text + strspn(text, " \t");
 	size_t len = 0, n = 0;
 
 	levels[0] = '\0';
-	for (const char *at = text;; at++, n++) {
-		size_t whole, name;
+	do {
+		size_t name = strcspn(at, " \t,");
 
-		at += strspn(at, " \t");
-		whole = strcspn(at, ",");
-		for (name = whole; name > 0 && (at[name - 1] == ' ' || at[name - 1] == '\t');) {
-			name--;
-		}
 		if (name == 0 || strcspn(at, ":|#=") < name || n == CONFIG_MAX_LEVELS ||
 		    len + name + 2 > CONFIG_MAX_LEVELS_TEXT || has_level(levels, at, name)) {
 			(void)snprintf(
@@ -263,12 +266,14 @@ bool config_levels_parse(const char *text, char *levels, char *error)
 			return false;
 		}
 		len += (size_t)snprintf(levels + len, CONFIG_MAX_LEVELS_TEXT - len, "%s%.*s",
-					n > 0 ? "," : "", (int)name, at);
-		at += whole;
-		if (*at == '\0') {
+					n++ > 0 ? "," : "", (int)name, at);
+		at += name + strspn(at + name, " \t");
+		if (*at == ',') {
+			at += 1 + strspn(at + 1, " \t");
+		} else if (*at == '\0') {
 			return true;
 		}
-	}
+	} while (true);
 }
 
 bool config_value_parse(const struct config_key *key, const char *text, int64_t *ret_value,
@@ -298,13 +303,36 @@ bool config_value_parse(const struct config_key *key, const char *text, int64_t 
 	return true;
 }
 
+/* What is wrong with a value of this type; NULL: nothing. */
+static const char *check_text(enum config_type type, const char *text)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+	if (type == CONFIG_TEXT && !path_is_text(text, strlen(text))) {
+		return "is no UTF-8 text without control characters";
+	}
+	/* The last three mean something else at the end of a name. */
+	if (type == CONFIG_UNIT &&
+	    (text[strspn(text, letters)] != '\0' || strcmp(text, "total") == 0 ||
+	     strcmp(text, "created") == 0 || strcmp(text, "info") == 0)) {
+		return "is not a unit; expected letters and digits, such as bytes or seconds";
+	}
+	return NULL;
+}
+
 bool config_path_parse(const struct config_key *key, const char *text, char *path, char *error)
 {
 	size_t len = strlen(text);
+	const char *wrong = check_text(key->type, text);
 
 	if (len == 0) {
 		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "has no value; expected %s or %s",
 			       type_text(key->type), key->zero);
+		return false;
+	}
+	if (wrong != NULL) {
+		(void)snprintf(error, CONFIG_MAX_ERROR_TEXT, "%s", wrong);
 		return false;
 	}
 	if (len >= CONFIG_MAX_PATH) {
@@ -374,6 +402,8 @@ const char *config_value_format(const struct config_key *key, int64_t value, cha
 	case CONFIG_LISTEN:
 	case CONFIG_RATE:
 	case CONFIG_PATH:
+	case CONFIG_TEXT:
+	case CONFIG_UNIT:
 		text[0] = '\0';
 		break;
 	}

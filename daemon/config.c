@@ -35,7 +35,8 @@ void config_load_fallbacks(enum config_section section, void *object)
 		    key->type == CONFIG_LEVELS) {
 			continue;
 		}
-		if (key->type == CONFIG_PATH) {
+		if (key->type == CONFIG_PATH || key->type == CONFIG_TEXT ||
+		    key->type == CONFIG_UNIT) {
 			memcpy(config_key_text(key, object), key->fallback_path,
 			       strlen(key->fallback_path) + 1);
 		} else {
@@ -173,7 +174,7 @@ static bool take_value(const struct config_key *key, void *object, const char *v
 {
 	int64_t parsed[2];
 
-	if (key->type == CONFIG_PATH) {
+	if (key->type == CONFIG_PATH || key->type == CONFIG_TEXT || key->type == CONFIG_UNIT) {
 		return config_path_parse(key, value, config_key_text(key, object), error);
 	}
 	if (key->type == CONFIG_LEVELS) {
@@ -429,6 +430,8 @@ static bool key_differs(const struct config_key *key, const struct config *a,
 	case CONFIG_LISTEN:
 		return listen_differs(a, b);
 	case CONFIG_PATH:
+	case CONFIG_TEXT:
+	case CONFIG_UNIT:
 		return strcmp(config_key_text(key, in_a), config_key_text(key, in_b)) != 0;
 	default:
 		return *config_key_place(key, in_a) != *config_key_place(key, in_b);

@@ -46,6 +46,7 @@ struct config_metric {
 	int64_t max_counters;
 	int64_t overflow;
 	int64_t expire_after_ns;
+	char help[CONFIG_MAX_PATH], unit[CONFIG_MAX_PATH]; /* "": nothing was said */
 	char levels[CONFIG_MAX_LEVELS_TEXT]; /* what its segments are called: "host,route"; "": nothing was said */
 };
 

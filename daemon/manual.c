@@ -163,7 +163,7 @@ static void put_default(FILE *file, const struct config_key *key)
 		return;
 	}
 	(void)fputs("Default: ", file);
-	put_text(file, key->type == CONFIG_PATH ? key->fallback_path
+	put_text(file, !config_type_is_number(key->type) ? config_path_format(key, key->fallback_path)
 						: config_value_format(key, key->fallback, value));
 	if (config_type_has_range(key->type)) {
 		(void)fputs(". Allowed: ", file);
@@ -201,6 +201,10 @@ static const char *type_name(enum config_type type)
 		return "URL";
 	case CONFIG_PATH:
 		return "FILE";
+	case CONFIG_TEXT:
+		return "TEXT";
+	case CONFIG_UNIT:
+		return "UNIT";
 	}
 	return "VALUE";
 }

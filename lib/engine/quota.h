@@ -172,6 +172,32 @@ int engine_lease_spend(struct engine_worker *worker, const char *path, size_t le
 int engine_lease_return(struct engine_worker *worker, const char *path, size_t len, int64_t n,
 			struct quota_time time);
 
+/* ---- all limits ---- */
+
+/* Where a walk of the limits stands; zero at the start. */
+struct engine_limits_cursor {
+	uint32_t next;
+};
+
+/* A limit that a counter carries. Strings and the window are valid during the call. */
+struct engine_limited {
+	const char *path;
+	size_t len;
+	const struct window *window;
+	struct quota_limits limits;
+	int64_t usage, peak;
+	int64_t refusals, forced;
+};
+typedef void (*engine_limited_fn)(void *ctx, const struct engine_limited *limited);
+
+/*
+ * The limits of the next `n` counters that carry any, in no order; those of one counter together. One that is there during the whole walk
+ * is visited exactly once, over any number of calls. *ret_done: none is left.
+ */
+void engine_limits_walk(struct engine *engine, const struct quota_time *time, size_t n,
+			struct engine_limits_cursor *cursor, engine_limited_fn visit, void *ctx,
+			bool *ret_done);
+
 /* ---- explain ---- */
 
 struct engine_explained {

@@ -78,6 +78,23 @@ static size_t skip_plain(const unsigned char *bytes, size_t at, size_t len)
 	return at;
 }
 
+bool path_is_text(const char *text, size_t len)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t at = 0;
+
+	while ((at = skip_plain(bytes, at, len)) < len) {
+		uint32_t character;
+		size_t n = decode(bytes + at, len - at, &character);
+
+		if (n == 0 || is_control(character)) {
+			return false;
+		}
+		at += n;
+	}
+	return true;
+}
+
 /* A segment of any bytes but '/', in the order that path_check promises. */
 static enum path_error check_segment(const unsigned char *segment, size_t len, size_t *ret_offset)
 {

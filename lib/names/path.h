@@ -44,6 +44,9 @@ enum path_error path_check(const char *path, size_t len, size_t *ret_offset);
 /* The same for a single segment; '/' in it is reported as PATH_E_TOO_DEEP at the '/'. */
 enum path_error path_check_segment(const char *segment, size_t len, size_t *ret_offset);
 
+/* Valid UTF-8 without control characters? Of any length, and whatever is not allowed in a path otherwise. */
+bool path_is_text(const char *text, size_t len);
+
 /* What was wrong and what would be right, as one clause without a full stop. Static; never NULL. */
 const char *path_error_text(enum path_error error);
 

@@ -302,6 +302,30 @@ static void test_values_that_are_wrong(void **state)
 		      "f:3: listen = unix:/x: is there already; give each address once\n");
 }
 
+static void test_help(void **state)
+{
+	struct config *config =
+		expect_good("[metric requests]\nhelp = What came in: \"all\" of it.\nunit = bytes\n"
+			    "[metric plain]\nhelp = none\n");
+	const struct config_metric *metric = config_metric_find(config, "requests");
+
+	(void)state;
+	assert_string_equal(metric->help, "What came in: \"all\" of it.");
+	assert_string_equal(metric->unit, "bytes");
+	metric = config_metric_find(config, "plain");
+	assert_string_equal(metric->help, "");
+	assert_string_equal(metric->unit, "");
+	(void)config_free(config);
+	expect_errors(
+		"[metric m]\nunit = per cent\nhelp = a\tb\n",
+		"f:2: unit = per cent: is not a unit; expected letters and digits, such as bytes or seconds\n"
+		"f:3: help = a\tb: is no UTF-8 text without control characters\n");
+	expect_errors(
+		"[metric m]\nhelp =\nunit = total\n",
+		"f:2: help has no value; expected a text or none\n"
+		"f:3: unit = total: is not a unit; expected letters and digits, such as bytes or seconds\n");
+}
+
 static void test_levels(void **state)
 {
 #define LEVELS_TEXT(value)                                                                \
@@ -310,10 +334,10 @@ static void test_levels(void **state)
 	"with commas between them, such as host, route\n"
 	static const char most[] = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o";
 	struct config *config =
-		expect_good("[metric x]\nlevels =  host ,route,the third \n[metric y]\n");
+		expect_good("[metric x]\nlevels =  host ,route,the\tthird  \n[metric y]\n");
 
 	(void)state;
-	assert_string_equal(config_metric_find(config, "x")->levels, "host,route,the third");
+	assert_string_equal(config_metric_find(config, "x")->levels, "host,route,the,third");
 	assert_string_equal(config_metric_find(config, "y")->levels, "");
 	(void)config_free(config);
 	config = expect_good("[metric x]\nlevels = a,b,c,d,e,f,g,h,i,j,k,l,m,n,o\n");
@@ -697,6 +721,7 @@ int main(void)
 		cmocka_unit_test(test_keys_that_are_wrong),
 		cmocka_unit_test(test_values_that_are_wrong),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_all_errors_are_told),
 		cmocka_unit_test(test_long_lines_and_zero_bytes),
 		cmocka_unit_test(test_print),

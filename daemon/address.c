@@ -15,6 +15,7 @@ static const struct {
 	[ADDRESS_STATSD_UNIX] = { "statsd+unix:", true },
 	[ADDRESS_STATSD_UDP] = { "statsd+udp:", false },
 	[ADDRESS_STATSD_TCP] = { "statsd+tcp:", false },
+	[ADDRESS_HTTP] = { "http:", false },
 };
 
 #define N_SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
@@ -63,19 +64,31 @@ static enum address_error parse_host(const char *host, size_t len, struct addres
 	return ADDRESS_OK;
 }
 
-static enum address_error parse_host_port(const char *text, struct address *address)
+static enum address_error parse_port(const char *text, struct address *address)
 {
-	const char *colon = strrchr(text, ':');
 	uint64_t port;
 
-	if (colon == NULL || (strchr(colon, ']') != NULL)) {
-		return ADDRESS_E_NO_PORT;
-	}
-	if (number_parse_unsigned(colon + 1, strlen(colon + 1), 0, 65535, &port) != NUMBER_OK) {
+	if (number_parse_unsigned(text, strlen(text), 0, 65535, &port) != NUMBER_OK) {
 		return ADDRESS_E_PORT;
 	}
 	address->port = (unsigned)port;
-	return parse_host(text, (size_t)(colon - text), address);
+	return ADDRESS_OK;
+}
+
+static enum address_error parse_host_port(const char *text, struct address *address)
+{
+	const char *colon = strrchr(text, ':');
+	enum address_error r;
+
+	if (colon == NULL && address->scheme == ADDRESS_HTTP) {
+		memcpy(address->host, "localhost", sizeof("localhost"));
+		return parse_port(text, address);
+	}
+	if (colon == NULL || (strchr(colon, ']') != NULL)) {
+		return ADDRESS_E_NO_PORT;
+	}
+	r = parse_port(colon + 1, address);
+	return r == ADDRESS_OK ? parse_host(text, (size_t)(colon - text), address) : r;
 }
 
 enum address_error address_parse(const char *text, struct address *ret_address)
@@ -105,7 +118,7 @@ const char *address_error_text(enum address_error error)
 		return "is an address";
 	case ADDRESS_E_SCHEME:
 		return "is not an address to listen on; expected unix:PATH, tcp:HOST:PORT, statsd+udp:HOST:PORT, "
-		       "statsd+tcp:HOST:PORT or statsd+unix:PATH";
+		       "statsd+tcp:HOST:PORT, statsd+unix:PATH or http:HOST:PORT";
 	case ADDRESS_E_PATH_EMPTY:
 		return "has no path; expected unix:PATH, such as " ADDRESS_DEFAULT;
 	case ADDRESS_E_PATH_RELATIVE:

@@ -8,6 +8,8 @@
  *	statsd+unix:PATH	StatsD lines, in datagrams
  *	statsd+udp:HOST:PORT	the same
  *	statsd+tcp:HOST:PORT	the same, in a stream
+ *	http:HOST:PORT		what is counted, to read: for Prometheus, and as JSON
+ *	http:PORT		the same, on localhost
  *
  * Pure: no socket is touched, no name looked up.
  */
@@ -36,6 +38,7 @@ enum address_scheme {
 	ADDRESS_STATSD_UNIX,
 	ADDRESS_STATSD_UDP,
 	ADDRESS_STATSD_TCP,
+	ADDRESS_HTTP,
 };
 
 struct address {

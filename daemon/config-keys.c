@@ -24,7 +24,7 @@ const struct config_key config_keys[] = {
 		.fixed = true,
 		.flag = "URL",
 		.help = "Where to listen: unix:PATH or tcp:HOST:PORT; for StatsD lines statsd+udp:HOST:PORT, statsd+tcp:HOST:PORT or "
-			"statsd+unix:PATH. May be given more than once; a later file or a flag replaces "
+			"statsd+unix:PATH; http:HOST:PORT to read what is counted. May be given more than once; a later file or a flag replaces "
 			"what earlier ones said. HOST is a name, an IPv4 address, an IPv6 address in brackets, or * for all addresses of both "
 			"families; 0.0.0.0 is all of IPv4 and [::] all of IPv6, each without the other. Without any: "
 			"the sockets that systemd passed, or else " ADDRESS_DEFAULT ".",

@@ -62,7 +62,8 @@ void listeners_deinit(struct listeners *listeners)
 }
 
 /* A place for one more; NULL: there are too many. */
-static struct listener *add(struct listeners *listeners, int fd, const char *name)
+static struct listener *add(struct listeners *listeners, int fd, enum address_scheme scheme,
+			    const char *name)
 {
 	struct listener *listener;
 
@@ -73,7 +74,7 @@ static struct listener *add(struct listeners *listeners, int fd, const char *nam
 		return NULL;
 	}
 	listener = &listeners->all[listeners->n++];
-	*listener = (struct listener){ .fd = fd, .unix_socket = SOCKET_UNIX_INIT };
+	*listener = (struct listener){ .fd = fd, .scheme = scheme, .unix_socket = SOCKET_UNIX_INIT };
 	(void)snprintf(listener->name, sizeof(listener->name), "%s", name);
 	return listener;
 }
@@ -95,6 +96,14 @@ static bool is_ours(const char *name)
 		}
 	}
 	return strncmp(name, prefix, sizeof(prefix) - 1) == 0;
+}
+
+/* rationd-http, or rationd-http and anything more, as rationd-http.socket. */
+static enum address_scheme scheme_of(const char *name)
+{
+	static const char http[] = "rationd-http";
+
+	return strncmp(name, http, sizeof(http) - 1) == 0 ? ADDRESS_HTTP : ADDRESS_TCP;
 }
 
 static int adopt(struct listeners *listeners, int fd, const char *name)
@@ -119,7 +128,7 @@ static int adopt(struct listeners *listeners, int fd, const char *name)
 		return -errno;
 	}
 	(void)snprintf(text, sizeof(text), "passed:%.250s", name);
-	if (add(listeners, fd, text) == NULL) {
+	if (add(listeners, fd, scheme_of(name), text) == NULL) {
 		return -E2BIG;
 	}
 	log_line(listeners->log, LOG_INFO, "listening on the socket that was passed as %s", name);
@@ -153,7 +162,7 @@ static int open_unix(struct listeners *listeners, const char *path, const char *
 	if (r < 0) {
 		return r;
 	}
-	listener = add(listeners, fd, name);
+	listener = add(listeners, fd, ADDRESS_UNIX, name);
 	if (listener == NULL) {
 		socket_unix_remove(&unix_socket);
 		(void)close(fd);
@@ -171,7 +180,7 @@ static int open_tcp(struct listeners *listeners, const struct address *address)
 	int r = socket_tcp_open(listeners->log, address, all, &n);
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		if (add(listeners, all[i].fd, all[i].name) != NULL) {
+		if (add(listeners, all[i].fd, address->scheme, all[i].name) != NULL) {
 			log_line(listeners->log, LOG_INFO, "listening on %s", all[i].name);
 			continue;
 		}
@@ -188,7 +197,8 @@ int listeners_open(struct listeners *listeners, const struct address *address, m
 	char name[ADDRESS_MAX_TEXT];
 
 	(void)address_format(address, name);
-	if (address->scheme != ADDRESS_UNIX && address->scheme != ADDRESS_TCP) {
+	if (address->scheme != ADDRESS_UNIX && address->scheme != ADDRESS_TCP &&
+	    address->scheme != ADDRESS_HTTP) {
 		log_line(listeners->log, LOG_ERR, "%s: can't listen: not served yet", name);
 		return -EPROTONOSUPPORT;
 	}
@@ -240,7 +250,9 @@ static void on_pause_over(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	for (size_t i = 0; i < listeners->n; i++) {
-		(void)event_add(listeners->all[i].event, NULL);
+		if (listeners->all[i].event != NULL) {
+			(void)event_add(listeners->all[i].event, NULL);
+		}
 	}
 }
 
@@ -250,7 +262,9 @@ static void pause_all(struct listeners *listeners)
 	struct timeval wait = clock_timeval(LISTENER_PAUSE_NS);
 
 	for (size_t i = 0; i < listeners->n; i++) {
-		(void)event_del(listeners->all[i].event);
+		if (listeners->all[i].event != NULL) {
+			(void)event_del(listeners->all[i].event);
+		}
 	}
 	(void)event_add(listeners->pause, &wait);
 }
@@ -314,6 +328,16 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+bool listeners_have(const struct listeners *listeners, enum address_scheme scheme)
+{
+	for (size_t i = 0; i < listeners->n; i++) {
+		if (listeners->all[i].scheme == scheme) {
+			return true;
+		}
+	}
+	return false;
+}
+
 int listeners_start(struct listeners *listeners, struct event_base *base)
 {
 	listeners->pause = evtimer_new(base, on_pause_over, listeners);
@@ -323,6 +347,9 @@ int listeners_start(struct listeners *listeners, struct event_base *base)
 	for (size_t i = 0; i < listeners->n; i++) {
 		struct listener *listener = &listeners->all[i];
 
+		if (listener->scheme != ADDRESS_UNIX && listener->scheme != ADDRESS_TCP) {
+			continue;
+		}
 		listener->event = event_new(base, listener->fd, EV_READ | EV_PERSIST, on_connection,
 					    listeners);
 		if (listener->event == NULL || event_add(listener->event, NULL) != 0) {

@@ -22,8 +22,9 @@ struct log;
 
 struct listener {
 	int fd;
+	enum address_scheme scheme;  /* what is spoken there; of a passed one, by its name */
 	char name[ADDRESS_MAX_TEXT]; /* as an address */
-	struct event *event;
+	struct event *event;	     /* NULL: another thread accepts there */
 	struct socket_unix unix_socket; /* if it is one of ours */
 };
 
@@ -49,6 +50,10 @@ int listeners_adopt(struct listeners *listeners);
 /* Errors are logged; 0 or a negative errno. */
 int listeners_open(struct listeners *listeners, const struct address *address, mode_t mode);
 
+/* Is there one for this? */
+bool listeners_have(const struct listeners *listeners, enum address_scheme scheme);
+
+/* Accept where rationd's own protocol is spoken; who speaks another one accepts from these sockets itself. */
 int listeners_start(struct listeners *listeners, struct event_base *base);
 /* Stop accepting. */
 void listeners_stop(struct listeners *listeners);

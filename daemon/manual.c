@@ -163,8 +163,9 @@ static void put_default(FILE *file, const struct config_key *key)
 		return;
 	}
 	(void)fputs("Default: ", file);
-	put_text(file, !config_type_is_number(key->type) ? config_path_format(key, key->fallback_path)
-						: config_value_format(key, key->fallback, value));
+	put_text(file, !config_type_is_number(key->type)
+			       ? config_path_format(key, key->fallback_path)
+			       : config_value_format(key, key->fallback, value));
 	if (config_type_has_range(key->type)) {
 		(void)fputs(". Allowed: ", file);
 		put_text(file, config_value_range(key, range));

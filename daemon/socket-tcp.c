@@ -12,18 +12,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What it is called now that the kernel may have chosen a port. */
+/* What it is called, behind the scheme, now that the kernel may have chosen a port. */
 static void name_of(int fd, char *name)
 {
 	struct sockaddr_storage at;
 	socklen_t len = sizeof(at);
+	size_t scheme = strcspn(name, ":") + 1;
 	char host[64], port[16];
 
 	if (getsockname(fd, (struct sockaddr *)&at, &len) == 0 &&
 	    getnameinfo((struct sockaddr *)&at, len, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
-		(void)snprintf(name, ADDRESS_MAX_TEXT,
-			       strchr(host, ':') != NULL ? "tcp:[%s]:%s" : "tcp:%s:%s", host, port);
+		(void)snprintf(name + scheme, ADDRESS_MAX_TEXT - scheme,
+			       strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
 	}
 }
 

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* X(name, help): one line here gives the field, its sum over workers and its status item. */
+/* X(name, help): one line here gives the field, its sum over workers, its status item and its metric. */
 #define STATS_EACH(X)                                                                                     \
 	X(batches_applied, "Batches of adds that were counted.")                                          \
 	X(batches_duplicate, "Batches that had been applied before and were not counted again.")          \
@@ -17,7 +17,6 @@
 	  "Operations that had been carried out before and were answered again.")                         \
 	X(charges_waited, "Charges that began to wait for room.")                                         \
 	X(leases_expired, "Leases that were not renewed in time.")                                        \
-	X(held_paths, "Paths of gauges on which sessions hold something.")                                \
 	X(paths_interned, "Paths that got a handle.")                                                     \
 	X(frames_in, "Requests received.")                                                                \
 	X(frames_out, "Replies sent.")                                                                    \
@@ -38,9 +37,13 @@
 	  "Connections closed for a missing Hello, a half-open frame, or a client that does not read.")   \
 	X(pauses, "Times a client was not read from because it did not read what waited for it.")
 
+/* The same of what comes and goes. */
+#define STATS_GAUGES_EACH(X) X(held_paths, "Paths of gauges on which sessions hold something.")
+
 struct stats {
 #define STATS_FIELD(name, help) _Atomic(uint64_t) name;
 	STATS_EACH(STATS_FIELD)
+	STATS_GAUGES_EACH(STATS_FIELD)
 #undef STATS_FIELD
 };
 

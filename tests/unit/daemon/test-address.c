@@ -19,6 +19,7 @@ static void test_good(void **state)
 		{ "statsd+udp:*:8125", { ADDRESS_STATSD_UDP, "*", 8125 } },
 		{ "statsd+udp:[::1]:8125", { ADDRESS_STATSD_UDP, "::1", 8125 } },
 		{ "statsd+tcp:localhost:8125", { ADDRESS_STATSD_TCP, "localhost", 8125 } },
+		{ "http:[::1]:9476", { ADDRESS_HTTP, "::1", 9476 } },
 		{ "tcp:localhost:7311", { ADDRESS_TCP, "localhost", 7311 } },
 		{ "tcp:*:0", { ADDRESS_TCP, "*", 0 } },
 		{ "tcp:127.0.0.1:65535", { ADDRESS_TCP, "127.0.0.1", 65535 } },
@@ -27,6 +28,16 @@ static void test_good(void **state)
 	};
 
 	(void)state;
+	/* Reading is for this machine unless something else is said. */
+	{
+		struct address address;
+		char text[ADDRESS_MAX_TEXT];
+
+		assert_int_equal(address_parse("http:9476", &address), ADDRESS_OK);
+		assert_string_equal(address_format(&address, text), "http:localhost:9476");
+		assert_int_equal(address_parse("http:", &address), ADDRESS_E_PORT);
+		assert_int_equal(address_parse("http:x", &address), ADDRESS_E_PORT);
+	}
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		struct address address;
 		char text[ADDRESS_MAX_TEXT];

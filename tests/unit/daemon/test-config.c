@@ -297,7 +297,7 @@ static void test_values_that_are_wrong(void **state)
 	expect_errors(
 		"[daemon]\nlisten = /x\n",
 		"f:2: listen = /x: is not an address to listen on; expected unix:PATH, tcp:HOST:PORT, statsd+udp:HOST:PORT, "
-		"statsd+tcp:HOST:PORT or statsd+unix:PATH\n");
+		"statsd+tcp:HOST:PORT, statsd+unix:PATH or http:HOST:PORT\n");
 	expect_errors("[daemon]\nlisten = unix:/x\nlisten = unix:/x\n",
 		      "f:3: listen = unix:/x: is there already; give each address once\n");
 }

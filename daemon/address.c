@@ -56,7 +56,7 @@ static enum address_error parse_host(const char *host, size_t len, struct addres
 		return ADDRESS_E_HOST;
 	}
 	if (len == 0 || len > ADDRESS_MAX_HOST || memchr(host, '[', len) != NULL ||
-	    memchr(host, ']', len) != NULL) {
+	    memchr(host, ']', len) != NULL || memchr(host, '/', len) != NULL) {
 		return ADDRESS_E_HOST;
 	}
 	memcpy(address->host, host, len);

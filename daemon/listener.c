@@ -74,7 +74,8 @@ static struct listener *add(struct listeners *listeners, int fd, enum address_sc
 		return NULL;
 	}
 	listener = &listeners->all[listeners->n++];
-	*listener = (struct listener){ .fd = fd, .scheme = scheme, .unix_socket = SOCKET_UNIX_INIT };
+	*listener =
+		(struct listener){ .fd = fd, .scheme = scheme, .unix_socket = SOCKET_UNIX_INIT };
 	(void)snprintf(listener->name, sizeof(listener->name), "%s", name);
 	return listener;
 }

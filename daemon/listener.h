@@ -22,9 +22,9 @@ struct log;
 
 struct listener {
 	int fd;
-	enum address_scheme scheme;  /* what is spoken there; of a passed one, by its name */
-	char name[ADDRESS_MAX_TEXT]; /* as an address */
-	struct event *event;	     /* NULL: another thread accepts there */
+	enum address_scheme scheme;	/* what is spoken there; of a passed one, by its name */
+	char name[ADDRESS_MAX_TEXT];	/* as an address */
+	struct event *event;		/* NULL: another thread accepts there */
 	struct socket_unix unix_socket; /* if it is one of ours */
 };
 

@@ -56,7 +56,9 @@ static void test_bad(void **state)
 	} bad[] = {
 		{ "", ADDRESS_E_SCHEME },
 		{ "/run/rationd.sock", ADDRESS_E_SCHEME },
-		{ "http://x", ADDRESS_E_SCHEME },
+		{ "http://x", ADDRESS_E_PORT },
+		{ "http://x:80", ADDRESS_E_HOST },
+		{ "https:x:80", ADDRESS_E_SCHEME },
 		{ "UNIX:/x", ADDRESS_E_SCHEME },
 		{ "statsd:localhost:8125", ADDRESS_E_SCHEME },
 		{ "udp:localhost:8125", ADDRESS_E_SCHEME },

@@ -19,7 +19,7 @@ static size_t part_size(size_t n, size_t size)
 	return round_up(n * size, PART_ALIGN);
 }
 
-int bank_init(struct bank *bank, uint32_t max_ids)
+int bank_init(struct bank *bank, uint32_t max_ids, bool cuts)
 {
 	if (max_ids == 0 || max_ids > BANK_MAX_IDS) {
 		return -EINVAL;
@@ -31,7 +31,7 @@ int bank_init(struct bank *bank, uint32_t max_ids)
 		part_size(round_up(max_ids, BANK_CHUNK) / BANK_CHUNK, sizeof(bank->chunks[0]));
 	size_t words = part_size(n_words, sizeof(uint64_t));
 	size_t upper = part_size(n_upper, sizeof(uint64_t));
-	size_t size = chunks + 2 * words + 2 * upper;
+	size_t size = chunks + 2 * words + 2 * upper + (cuts ? words : 0);
 	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -44,6 +44,7 @@ int bank_init(struct bank *bank, uint32_t max_ids)
 		.upper = (void *)(memory + chunks + words),
 		.taken = (void *)(memory + chunks + words + upper),
 		.taken_upper = (void *)(memory + chunks + 2 * words + upper),
+		.touched = cuts ? (void *)(memory + chunks + 2 * words + 2 * upper) : NULL,
 		.memory = memory,
 		.size = size,
 		.max_ids = max_ids,
@@ -66,6 +67,16 @@ void bank_deinit(struct bank *bank)
 	*bank = (struct bank){ 0 };
 }
 
+/* The owner will mark or note this id. */
+static void reach(struct bank *bank, uint32_t id)
+{
+	if (atomic_load_explicit(&bank->n_ids, memory_order_relaxed) <= id) {
+		/* Sequentially consistent as the marks are: whoever finds a mark at or above the old n_ids finds the new one. */
+		atomic_store_explicit(&bank->n_ids, (id | (BANK_CHUNK - 1)) + 1,
+				      memory_order_seq_cst);
+	}
+}
+
 static struct slot *new_chunk(struct bank *bank, uint32_t id)
 {
 	size_t size = BANK_CHUNK * sizeof(struct slot);
@@ -75,11 +86,7 @@ static struct slot *new_chunk(struct bank *bank, uint32_t id)
 		return NULL;
 	}
 	memset(chunk, 0, size);
-	if (atomic_load_explicit(&bank->n_ids, memory_order_relaxed) <= id) {
-		/* Sequentially consistent as the marks are: whoever finds a mark at or above the old n_ids finds the new one. */
-		atomic_store_explicit(&bank->n_ids, (id | (BANK_CHUNK - 1)) + 1,
-				      memory_order_seq_cst);
-	}
+	reach(bank, id);
 	RATION_HOOK();
 	/* Release: pairs with bank_slot. */
 	atomic_store_explicit(&bank->chunks[id >> BANK_CHUNK_BITS], chunk, memory_order_release);
@@ -120,6 +127,14 @@ void bank_mark_new(struct bank *bank, uint32_t id)
 	}
 }
 
+void bank_note_new(struct bank *bank, uint32_t id)
+{
+	reach(bank, id);
+	/* An exchange, since the flusher sets others. */
+	(void)atomic_fetch_or_explicit(&bank->touched[id / 64], UINT64_C(1) << (id % 64),
+				       memory_order_relaxed);
+}
+
 bool bank_marked(const struct bank *bank)
 {
 	size_t n_words = atomic_load_explicit(&bank->n_ids, memory_order_seq_cst) / 64;
@@ -146,6 +161,24 @@ static uint64_t take_word(_Atomic(uint64_t) *word)
 	return bits;
 }
 
+/* The same, with cuts: each bit is set in `touched` while it is still set here. Release, by the exchange: pairs with bank_cut. */
+static uint64_t hand_word(_Atomic(uint64_t) *word, _Atomic(uint64_t) *touched)
+{
+	uint64_t bits = atomic_load_explicit(word, memory_order_seq_cst);
+
+	do {
+		if (bits == 0) {
+			return 0;
+		}
+		RATION_HOOK();
+		(void)atomic_fetch_or_explicit(touched, bits, memory_order_relaxed);
+		RATION_HOOK();
+	} while (!atomic_compare_exchange_weak_explicit(word, &bits, 0, memory_order_seq_cst,
+							memory_order_seq_cst));
+	RATION_HOOK();
+	return bits;
+}
+
 static uint32_t lowest(uint64_t bits)
 {
 	return (uint32_t)__builtin_ctzll(bits);
@@ -159,7 +192,9 @@ void bank_take(struct bank *bank)
 		for (uint64_t uppers = take_word(&bank->upper[u]); uppers != 0;
 		     uppers &= uppers - 1) {
 			size_t word = u * 64 + lowest(uppers);
-			uint64_t bits = take_word(&bank->dirty[word]);
+			uint64_t bits = bank->touched != NULL ? hand_word(&bank->dirty[word],
+									  &bank->touched[word])
+							      : take_word(&bank->dirty[word]);
 
 			if (bits != 0) {
 				bank->taken[word] |= bits;
@@ -195,4 +230,34 @@ size_t bank_visit(struct bank *bank, bank_visit_fn visit, void *ctx)
 		bank->taken_upper[u] = 0;
 	}
 	return n;
+}
+
+/* What was brought since the last cut to the ids of one word; see the head of bank.h. */
+static uint64_t cut_word(_Atomic(uint64_t) *dirty, _Atomic(uint64_t) *touched)
+{
+	/* Acquire: pairs with the release in hand_word; who finds a bit cleared finds it in `touched`. */
+	uint64_t marked = atomic_load_explicit(dirty, memory_order_acquire);
+	uint64_t noted;
+
+	RATION_HOOK();
+	noted = atomic_load_explicit(touched, memory_order_relaxed);
+	if ((noted & ~marked) != 0) {
+		RATION_HOOK();
+		noted = atomic_fetch_and_explicit(touched, marked, memory_order_relaxed);
+	}
+	RATION_HOOK();
+	return marked | noted;
+}
+
+/* Looks at every word: the upper bits are the flusher's, and can be gone while a lower one is still there. */
+void bank_cut(struct bank *bank, bank_cut_fn visit, void *ctx)
+{
+	size_t n_words = atomic_load_explicit(&bank->n_ids, memory_order_relaxed) / 64;
+
+	for (size_t word = 0; word < n_words; word++) {
+		for (uint64_t bits = cut_word(&bank->dirty[word], &bank->touched[word]); bits != 0;
+		     bits &= bits - 1) {
+			visit(ctx, (uint32_t)(word * 64) + lowest(bits));
+		}
+	}
 }

@@ -21,12 +21,30 @@
  * word's, and taken before it, all sequentially consistent: an owner that still finds the upper bit set set its lower one
  * before the flusher looked there. (This needs the single owner: a second one could rely on a lower bit whose upper bit is yet to come.)
  *
+ * Touched marks, where the owner wants to know which ids it brought something to since it last asked (a cut): one more bit per id. The flusher,
+ * before it clears dirty marks, sets the touched ones of the same ids; for what is marked nowhere else (what is folded at once, or
+ * isn't in a slot) the owner sets them itself. A cut is what is touched or dirty, and clears of the touched marks only those that it did
+ * not find dirty:
+ *
+ *	owner				flusher, word by word
+ *	bank_mark(bank, id)		d = dirty
+ *	bank_cut:			touched |= d
+ *	  d = dirty			dirty: d -> 0, or again if it is no longer d
+ *	  t = touched; touched &= d
+ *	  visits d | t
+ *
+ * Why a cut misses nothing that the owner marked before it, with no lock and no fence: if the cut finds the bit clear in dirty, the flusher cleared it
+ * after the owner had set it or found it set. The flusher had set the touched bit before; and the owner acquires what it released by clearing. So
+ * the cut finds the touched bit too, unless an earlier cut cleared it in between: but that one came before the owner's mark, and the dirty
+ * bit was set from before the flusher set the touched one until after the mark, so that cut found it dirty and left the touched bit alone.
+ * (If the owner set the bit anew after that cut, the flusher, which met it set, set the touched one after that.)
+ *
  * ids: below the bank's max_ids, which the caller checks.
  *
- *		| touch, mark | slot | take, visit
- * touch, mark	|      X      |  -   |      -
- * slot		|      -      |  -   |      -
- * take, visit	|      -      |  -   |      X		(X = one thread at a time: the owner; the flusher)
+ *			| touch, mark, cut | slot | take, visit
+ * touch, mark, cut	|        X         |  -   |      -
+ * slot			|        -         |  -   |      -
+ * take, visit		|        -         |  -   |      X		(X = one thread at a time: the owner; the flusher)
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,6 +64,7 @@ struct bank {
 	_Atomic(struct slot *) *chunks; /* by id / BANK_CHUNK; NULL until touched */
 	_Atomic(uint64_t) *dirty;	/* by id: bits the owner sets */
 	_Atomic(uint64_t) *upper;	/* by id / 64: words of `dirty` with a bit set */
+	_Atomic(uint64_t) *touched;	/* as `dirty`; NULL: not asked for */
 	uint64_t *taken;		/* the flusher's: as `dirty`, taken and not yet visited */
 	uint64_t *taken_upper;		/* as `upper`, of `taken` */
 	void *memory;
@@ -57,8 +76,8 @@ struct bank {
 	_Atomic(uint32_t) n_chunks;	      /* for whoever asks how much memory is used */
 };
 
-/* max_ids: 1..BANK_MAX_IDS. -ENOMEM, -EINVAL. */
-int bank_init(struct bank *bank, uint32_t max_ids);
+/* max_ids: 1..BANK_MAX_IDS. `cuts`: bank_cut will be called. -ENOMEM, -EINVAL. */
+int bank_init(struct bank *bank, uint32_t max_ids, bool cuts);
 /* No thread uses the bank. Does nothing for a bank that is all zero. */
 void bank_deinit(struct bank *bank);
 
@@ -91,6 +110,23 @@ static inline void bank_mark(struct bank *bank, uint32_t id)
 	}
 	RATION_HOOK();
 }
+
+/* The owner, of a bank with cuts: something was brought to this id that bank_mark is not told of. Its slot need not have been touched. */
+void bank_note_new(struct bank *bank, uint32_t id);
+
+static inline void bank_note(struct bank *bank, uint32_t id)
+{
+	/* Relaxed, here and there: who clears it is this thread. */
+	uint64_t bits = atomic_load_explicit(&bank->touched[id / 64], memory_order_relaxed);
+
+	if ((bits >> (id % 64) & 1) == 0) {
+		bank_note_new(bank, id);
+	}
+}
+
+/* The owner, of a bank with cuts: visits every id that was marked or noted since the last cut, and perhaps some that were not. */
+typedef void (*bank_cut_fn)(void *ctx, uint32_t id);
+void bank_cut(struct bank *bank, bank_cut_fn visit, void *ctx);
 
 /*
  * Anyone: some mark is set. False: of what the owner marked before, as far as the caller knows of it, everything was taken.

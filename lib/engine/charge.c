@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "lib/base/cleanup.h"
+#include "lib/engine/keep.h"
+#include "lib/engine/ledger.h"
 #include "lib/engine/state.h"
 #include "lib/engine/strict.h"
 #include "lib/engine/worker.h"
@@ -56,6 +58,7 @@ int charging_init(struct charging *charging, struct engine_worker *worker,
 	charging->time = *time;
 	charging->binding = NULL;
 	charging->totals = true;
+	charging->again = false;
 	charging->sum = sum;
 	charging->locked = false;
 	charging->turn = false;
@@ -177,7 +180,7 @@ static int check_path(struct charging *charging, size_t i)
 		return ENGINE_E_PATH;
 	}
 	registry_lock(engine->registry);
-	known = charge_known(engine, item->path, item->len);
+	known = charging->again || charge_known(engine, item->path, item->len);
 	registry_unlock(engine->registry);
 	return known ? 0 : ENGINE_E_NOT_FOUND;
 }
@@ -225,6 +228,9 @@ static int find_limits(struct charging *charging)
 		size_t n = plane_nearest(&engine->planes, &engine->tree,
 					 charging->targets[i].ref.id, limits);
 
+		if (ledger_reserve(charging->worker, charging->targets[i].ref.id) < 0) {
+			return -ENOMEM;
+		}
 		for (size_t j = 0; j < n; j++) {
 			charging->asks[charging->n_asks++] =
 				(struct quota_item){ &limits[j]->node, charging->targets[i].n };
@@ -250,8 +256,11 @@ static void add_totals(struct charging *charging)
 
 	fold_begin(line);
 	for (size_t i = 0; i < charging->n; i++) {
-		if (charge_add(charging->engine, charging->targets[i].ref.id,
-			       charging->targets[i].n)) {
+		uint32_t id = charging->targets[i].ref.id;
+		int64_t n = charging->targets[i].n;
+
+		ledger_write(charging->worker, id, n, 0, n);
+		if (charge_add(charging->engine, id, n)) {
 			charging->turn = true;
 			charging->turn_ref = charging->targets[i].ref;
 		}
@@ -326,15 +335,6 @@ static int check_totals(const struct charging *charging)
 	return sums_fit(engine, sums, n, false) ? 0 : ENGINE_E_OVERFLOW;
 }
 
-static void turn_strict(struct engine *engine, uint32_t id)
-{
-	if (!(tree_life(&engine->tree, id) & LIFE_STRICT)) {
-		strict_turn_locked(engine,
-				   atomic_load_explicit(&tree_tally(&engine->tree, id)->root,
-							memory_order_relaxed));
-	}
-}
-
 /* The gate is open: who closes it holds the lock. */
 static int decide_locked(struct charging *charging)
 {
@@ -349,7 +349,7 @@ static int decide_locked(struct charging *charging)
 		}
 	}
 	for (size_t i = 0; !strict_amount_is_small(charging->sum) && i < charging->n; i++) {
-		turn_strict(engine, charging->targets[i].ref.id);
+		strict_ensure(engine, charging->targets[i].ref.id);
 	}
 	r = check_totals(charging);
 	if (r == 0) {
@@ -359,7 +359,7 @@ static int decide_locked(struct charging *charging)
 		r = charging->decide(charging);
 	}
 	if (charging->turn) {
-		turn_strict(engine, charging->turn_ref.id);
+		strict_ensure(engine, charging->turn_ref.id);
 		charging->turn = false;
 	}
 	return r;
@@ -403,7 +403,8 @@ static int run_once(struct charging *charging, bool *flushed, size_t *ret_index)
 		return r == 0 ? AGAIN : r;
 	}
 	r = find_limits(charging);
-	if (r == 0 && !*flushed && verdict_near(charging) && flush_pending(engine)) {
+	if (r == 0 && !*flushed && !charging->again && verdict_near(charging) &&
+	    flush_pending(engine)) {
 		grace_leave();
 		*flushed = true;
 		flush_for(charging);
@@ -457,6 +458,42 @@ static int decide(struct charging *charging)
 		verdict_granted(charging);
 	}
 	return 0;
+}
+
+/* ---- again ---- */
+
+void charging_force(struct charging *charging)
+{
+	for (size_t i = 0; i < charging->n_asks; i++) {
+		plane_charge(plane_of(charging->asks[i].node), charging->asks[i].n,
+			     &charging->time);
+	}
+}
+
+static int decide_again(struct charging *charging)
+{
+	charging_force(charging);
+	add_totals(charging);
+	return 0;
+}
+
+int engine_charge_again(struct engine_worker *worker, const struct engine_charge *charge,
+			size_t *ret_index)
+{
+	struct charging charging;
+	size_t index = 0;
+	int r = charging_init(&charging, worker, charge->items, charge->n, &charge->time, &index);
+
+	if (r == 0) {
+		charging.decide = decide_again;
+		charging.again = true;
+		r = charging_run(&charging, &index);
+	}
+	charging_deinit(&charging);
+	if (r != 0 && ret_index) {
+		*ret_index = index;
+	}
+	return r;
 }
 
 /* ---- dry runs ---- */

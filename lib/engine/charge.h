@@ -45,6 +45,7 @@ struct charging {
 	void *ctx;
 	charge_decide decide;
 	bool totals; /* what is decided reaches the totals */
+	bool again;  /* it was granted before, and is whatever anybody says now */
 	int64_t sum; /* of the items */
 
 	struct target *targets;
@@ -81,6 +82,9 @@ int charging_room(struct charging *charging);
 
 /* Is the metric declared, counted or limited? Under the registry's lock. */
 bool charge_known(struct engine *engine, const char *path, size_t len);
+
+/* Put all items into the planes, whatever their limits say. */
+void charging_force(struct charging *charging);
 
 /* Add n at this counter and up, as growth that is charged already. True: a total or the own value is far. Between fold_begin and fold_end. */
 bool charge_add(struct engine *engine, uint32_t id, int64_t n);

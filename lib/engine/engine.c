@@ -43,6 +43,7 @@ static int allocate(struct engine **ret_engine, const struct engine_options *opt
 		.metrics = METRICS_INIT,
 		.refused = REFUSED_INIT,
 		.sweep = SWEEP_INIT,
+		.changes = { .keep = options->keep, .restoring = options->keep },
 	};
 	pending_init(&engine->pending, PENDING_STEP);
 	engine->seats = aligned_alloc(alignof(struct engine_worker), seats_size);
@@ -71,7 +72,7 @@ int engine_new(struct engine **ret_engine, const struct engine_options *options)
 	if (r < 0) {
 		return r;
 	}
-	max_ids = options->max_counters + intern_reserve(options->max_counters);
+	max_ids = options->max_counters + intern_reserve(options->max_counters, options->keep);
 	r = tree_init(&engine->tree, max_ids);
 	if (r < 0) {
 		return r;
@@ -96,7 +97,9 @@ struct engine *engine_free(struct engine *engine)
 	if (!engine) {
 		return NULL;
 	}
+	changes_deinit(engine);
 	remove_deinit(engine);
+	usage_deinit(&engine->usage);
 	(void)registry_free(engine->registry);
 	rules_deinit(&engine->rules);
 	planes_deinit(&engine->planes);

@@ -6,11 +6,11 @@
 #include "lib/engine/state.h"
 #include "lib/engine/worker.h"
 
-/* The few more names than the ceiling allows, for ENGINE_OTHER of metrics that want to count what is past it. */
-uint32_t intern_reserve(uint32_t max_counters)
+/* A few for ENGINE_OTHER of metrics that want to count what is past the ceiling; places cost only address space until they are used. */
+uint32_t intern_reserve(uint32_t max_counters, bool keep)
 {
 	uint32_t left = ENGINE_MAX_COUNTERS_LIMIT - max_counters;
-	uint32_t reserve = 2 * ENGINE_MAX_METRICS;
+	uint32_t reserve = 2 * ENGINE_MAX_METRICS + (keep ? max_counters : 0);
 
 	return reserve < left ? reserve : left;
 }
@@ -20,6 +20,7 @@ struct creation {
 	struct engine *engine;
 	struct metric *metric; /* NULL: never declared */
 	bool past_metric_ceiling, past_engine_ceiling;
+	bool restored; /* whoever keeps the counts has it already */
 };
 
 static uint32_t reference_of(uint32_t life)
@@ -53,6 +54,9 @@ static int prepare(void *ctx, struct name *const *names, size_t n_names)
 	struct plane_births births;
 	int r = check_ceilings(creation, n_names);
 
+	if (r == 0) {
+		r = changes_reserve(&engine->changes, n_names);
+	}
 	for (size_t i = 0; r == 0 && i < n_names; i++) {
 		r = tree_reserve(&engine->tree, names[i]->id);
 	}
@@ -69,6 +73,9 @@ static int prepare(void *ctx, struct name *const *names, size_t n_names)
 
 		tree_start(&engine->tree, id, parent ? parent->id : TREE_NONE,
 			   gauge ? LIFE_GAUGE : 0, worker_counted(engine, id));
+		if (!creation->restored || i + 1 < n_names) {
+			changes_born(&engine->changes, names[i]);
+		}
 	}
 	planes_bear(&engine->planes, &engine->tree, &births);
 	/* The kind can't change while there are counters, so the policy's is all its counters'. */
@@ -195,15 +202,33 @@ static int make(struct engine *engine, const char *path, size_t len, int64_t now
 	return r;
 }
 
-void intern_rule(struct engine *engine, const char *path, size_t len, int64_t now_ns)
+int intern_exact(struct engine *engine, const char *path, size_t len, int64_t now_ns,
+		 struct name **ret_name)
 {
 	struct creation creation = {
 		.engine = engine,
 		.metric = metrics_find(&engine->metrics, path, len),
 	};
-	struct name *name;
 
-	(void)create(&creation, path, len, now_ns, &name);
+	return create(&creation, path, len, now_ns, ret_name);
+}
+
+int intern_restored(struct engine *engine, const char *path, size_t len, int64_t born_ns,
+		    struct name **ret_name)
+{
+	struct creation creation = {
+		.engine = engine,
+		.metric = metrics_find(&engine->metrics, path, len),
+		.past_metric_ceiling = true,
+		.past_engine_ceiling = true,
+		.restored = true,
+	};
+	int r = create(&creation, path, len, born_ns, ret_name);
+
+	if (r == 0) {
+		changes_known(&engine->changes, *ret_name);
+	}
+	return r;
 }
 
 int engine_intern(struct engine *engine, const char *path, size_t len, int64_t now_ns,

@@ -111,6 +111,12 @@ int engine_restore(struct engine *engine, const char *path, size_t len, int64_t 
 int engine_restore_usage(struct engine *engine, const struct engine_usage *usage,
 			 const struct quota_time *time);
 
+/*
+ * All that was kept is there. To be called once with `keep`, before any worker joins, also if there was nothing to restore: counters whose
+ * paths rules name are made now and not before, so that their births come after those of the counters that were restored.
+ */
+void engine_restored(struct engine *engine, struct quota_time time);
+
 /* ---- orders ---- */
 
 /*

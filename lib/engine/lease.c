@@ -1,5 +1,7 @@
 /* lease: units that are charged before they are spent; and what is given back. */
 #include "lib/engine/charge.h"
+#include "lib/engine/keep.h"
+#include "lib/engine/ledger.h"
 #include "lib/engine/state.h"
 #include "lib/engine/strict.h"
 #include "lib/engine/worker.h"
@@ -43,6 +45,16 @@ static int try_units(struct charging *charging, int64_t n)
 				    charging->trail, &charging->outcome);
 }
 
+/* n units are charged. */
+static void leased(struct charging *charging, int64_t n)
+{
+	uint32_t id = charging->targets[0].ref.id;
+
+	plane_lease(&charging->engine->planes, &charging->engine->tree, id, n);
+	ledger_write(charging->worker, id, 0, n, n);
+	charging->targets[0].n = n;
+}
+
 /* Others may take what was left meanwhile: then half as many, in the end one. */
 static int decide(struct charging *charging)
 {
@@ -61,12 +73,42 @@ static int decide(struct charging *charging)
 		}
 		n /= 2;
 	}
-	plane_lease(&engine->planes, &engine->tree, id, n);
-	charging->targets[0].n = n;
+	leased(charging, n);
 	if (charging->outcome.over_high || charging->outcome.shadow) {
 		verdict_granted(charging);
 	}
 	return 0;
+}
+
+static int decide_again(struct charging *charging)
+{
+	struct engine *engine = charging->engine;
+	int r = plane_lease_reserve(&engine->planes, &engine->tree, charging->targets[0].ref.id);
+
+	if (r < 0) {
+		return r;
+	}
+	charging_force(charging);
+	leased(charging, charging->sum);
+	return 0;
+}
+
+int engine_lease_again(struct engine_worker *worker, const char *path, size_t len, int64_t units,
+		       struct quota_time time)
+{
+	const struct engine_charge_item item = { .path = path, .len = len, .n = units };
+	struct charging charging;
+	size_t index;
+	int r = charging_init(&charging, worker, &item, 1, &time, &index);
+
+	if (r == 0) {
+		charging.decide = decide_again;
+		charging.again = true;
+		charging.totals = false;
+		r = charging_run(&charging, &index);
+	}
+	charging_deinit(&charging);
+	return r;
 }
 
 int engine_lease(struct engine_worker *worker, const char *path, size_t len, int64_t want,
@@ -113,11 +155,7 @@ static int give_locked(struct giving *giving)
 	if ((life & ~LIFE_STRICT) != giving->ref.life) {
 		return ENGINE_E_GONE;
 	}
-	if (!(life & LIFE_STRICT)) {
-		strict_turn_locked(engine, atomic_load_explicit(
-						   &tree_tally(&engine->tree, giving->ref.id)->root,
-						   memory_order_relaxed));
-	}
+	strict_ensure(engine, giving->ref.id);
 	if (!strict_fits(engine, giving->ref.id, giving->growth)) {
 		return ENGINE_E_OVERFLOW;
 	}
@@ -150,6 +188,9 @@ static int give_once(struct giving *giving, const char *path, size_t len)
 		r = name ? ENGINE_E_GONE : ENGINE_E_NOT_FOUND;
 	} else if (giving->gauge_only && !(life & LIFE_GAUGE)) {
 		r = ENGINE_E_KIND;
+	}
+	if (r == 0) {
+		r = ledger_reserve_up(giving->worker, giving->ref.id);
 	}
 	if (r == 0 && giving->growth != 0 &&
 	    ((life & LIFE_STRICT) || !strict_amount_is_small(giving->n))) {
@@ -239,6 +280,7 @@ static int uncharge(struct giving *giving)
 	if (!take_own(engine, id, giving->n)) {
 		return ENGINE_E_UNDERFLOW;
 	}
+	ledger_write(giving->worker, id, -giving->n, 0, 0);
 	fold_begin(&giving->worker->fold);
 	giving->turn = tree_raise(&engine->tree, id, -giving->n) || strict_base_is_far(engine, id);
 	plane_force(&engine->planes, &engine->tree, id, -giving->n);
@@ -308,6 +350,7 @@ static int spend(struct giving *giving)
 	}
 	fold_begin(&giving->worker->fold);
 	for (size_t i = 0; i < parts.n; i++) {
+		ledger_write(giving->worker, parts.ids[i], parts.units[i], -parts.units[i], 0);
 		giving->turn |= charge_add(engine, parts.ids[i], parts.units[i]);
 	}
 	fold_end(&giving->worker->fold);
@@ -338,6 +381,7 @@ static int return_units(struct giving *giving)
 		return ENGINE_E_UNDERFLOW;
 	}
 	for (size_t i = 0; i < parts.n; i++) {
+		ledger_write(giving->worker, parts.ids[i], 0, -parts.units[i], 0);
 		plane_force(&engine->planes, &engine->tree, parts.ids[i], -parts.units[i]);
 	}
 	return 0;

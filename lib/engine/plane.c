@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/hook.h"
+#include "lib/engine/usage.h"
 
 /* Limits come in slabs: aligned memory one by one would cost a fifth more. Not where AddressSanitizer is to see each by itself. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -164,6 +165,14 @@ static int64_t portion(int64_t n)
 	return n > QUOTA_MAX_LIMIT ? QUOTA_MAX_LIMIT : n < -QUOTA_MAX_LIMIT ? -QUOTA_MAX_LIMIT : n;
 }
 
+void plane_charge(struct limit *limit, int64_t n, const struct quota_time *time)
+{
+	for (int64_t part; n != 0; n -= part) {
+		part = portion(n);
+		quota_charge(&limit->node, part, time);
+	}
+}
+
 void plane_force(const struct planes *planes, const struct tree *tree, uint32_t id, int64_t growth)
 {
 	struct quota_time time = planes_time(planes);
@@ -171,9 +180,19 @@ void plane_force(const struct planes *planes, const struct tree *tree, uint32_t 
 	size_t n = plane_nearest(planes, tree, id, limits);
 
 	for (size_t i = 0; i < n; i++) {
-		for (int64_t left = growth, part; left != 0; left -= part) {
-			part = portion(left);
-			quota_charge(&limits[i]->node, part, &time);
+		plane_charge(limits[i], growth, &time);
+	}
+}
+
+void plane_force_held(const struct planes *planes, const struct tree *tree, uint32_t id, int64_t n)
+{
+	struct quota_time time = planes_time(planes);
+	struct limit *limits[ENGINE_MAX_PLANES];
+	size_t count = plane_nearest(planes, tree, id, limits);
+
+	for (size_t i = 0; i < count; i++) {
+		if (limits[i]->node.kind == WINDOW_NONE) {
+			plane_charge(limits[i], n, &time);
 		}
 	}
 }
@@ -321,6 +340,8 @@ struct limit *limit_new(struct planes *planes, struct limited *limited, const st
 	limit->digest = rule->digest;
 	limit->exact = shape_exact(rule->pattern->shape);
 	limit->gauge = gauge;
+	limit->usage_state = USAGE_TOLD;
+	limit->kept = (struct kept){ 0 };
 	limited->n_nodes[limit->plane]++;
 	atomic_fetch_add_explicit(&planes->n, 1, memory_order_relaxed);
 	return limit;
@@ -472,6 +493,7 @@ void planes_bear(struct planes *planes, struct tree *tree, struct plane_births *
 			quota_init(&limit->node, &limit->limited->windows[limit->plane],
 				   nearest_above(planes, tree, limit->id, limit->plane), limits, 0,
 				   &time);
+			kept_init(&limit->node, &limit->kept, time.wall_ns);
 			plane_insert(planes, tree, limit);
 		}
 	}

@@ -26,6 +26,7 @@
 #include "lib/engine/tree.h"
 #include "lib/names/registry.h"
 #include "lib/quota/charge.h"
+#include "lib/quota/kept.h"
 #include "lib/quota/node.h"
 
 struct limit {
@@ -39,6 +40,8 @@ struct limit {
 	uint8_t plane;
 	bool exact; /* the rule names this path */
 	bool gauge;
+	uint8_t usage_state; /* enum usage_state; this and the next are of usage.h */
+	struct kept kept;
 };
 static_assert(sizeof(struct limit) == 256, "100,000 of these are kept");
 
@@ -108,6 +111,12 @@ static_assert(offsetof(struct limit, node) == 0, "a node is found in its limit")
 
 /* NULL: the counter has no limit in this plane. */
 struct limit *plane_find(const struct planes *planes, uint32_t id, unsigned plane);
+
+/* n (of either sign, and any size) is usage already, here and above. */
+void plane_charge(struct limit *limit, int64_t n, const struct quota_time *time);
+
+/* The same for planes without a window alone, at this counter or above. */
+void plane_force_held(const struct planes *planes, const struct tree *tree, uint32_t id, int64_t n);
 
 /* Growth that the totals got: every plane above gets it too. */
 void plane_force(const struct planes *planes, const struct tree *tree, uint32_t id, int64_t growth);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/engine/intern.h"
+#include "lib/engine/keep.h"
 #include "lib/engine/lint.h"
 #include "lib/engine/relimit.h"
 #include "lib/engine/state.h"
@@ -93,15 +94,19 @@ static int plan_replacement(struct relimit *relimit, const struct layer *old,
 	return r;
 }
 
-/* A path that has limits of its own is counted from now on, if its metric is known; there being no room for it is no reason not to have them. */
+/*
+ * A path that has limits of its own is counted from now on, if its metric is known; there being no room for it is no reason not to have
+ * them. While counters are being restored this waits: births are to be in order.
+ */
 static void intern_locked(struct engine *engine, const struct rule *rule,
 			  const struct quota_time *time)
 {
 	const struct pattern *pattern = rule->pattern;
 	size_t len = pattern->entry.len;
+	struct name *name;
 	bool known;
 
-	if (!shape_exact(pattern->shape)) {
+	if (!shape_exact(pattern->shape) || engine->changes.restoring) {
 		return;
 	}
 	grace_enter();
@@ -110,8 +115,27 @@ static void intern_locked(struct engine *engine, const struct rule *rule,
 		metrics_find(&engine->metrics, pattern->text, len);
 	grace_leave();
 	if (known) {
-		intern_rule(engine, pattern->text, len, time->wall_ns);
+		(void)intern_exact(engine, pattern->text, len, time->wall_ns, &name);
 	}
+}
+
+static void intern_layer(struct engine *engine, enum engine_layer layer,
+			 const struct quota_time *time)
+{
+	for (const struct rule *rule = engine->rules.layers[layer].oldest; rule;
+	     rule = rule->newer) {
+		intern_locked(engine, rule, time);
+	}
+}
+
+void engine_restored(struct engine *engine, struct quota_time time)
+{
+	planes_set_time(&engine->planes, &time);
+	registry_lock(engine->registry);
+	engine->changes.restoring = false;
+	intern_layer(engine, ENGINE_FILE, &time);
+	intern_layer(engine, ENGINE_RUN_TIME, &time);
+	registry_unlock(engine->registry);
 }
 
 /* Takes the layer's rules out and forgets what only they needed. */
@@ -156,9 +180,8 @@ static int replace_locked(struct engine *engine, struct layer *layer,
 		relimit_apply(&relimit, time);
 	}
 	relimit_deinit(&relimit);
-	for (const struct rule *rule = rules->layers[ENGINE_FILE].oldest; r == 0 && rule;
-	     rule = rule->newer) {
-		intern_locked(engine, rule, time);
+	if (r == 0) {
+		intern_layer(engine, ENGINE_FILE, time);
 	}
 	return r;
 }

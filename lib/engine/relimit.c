@@ -236,13 +236,26 @@ static void apply_begin(struct engine *engine, const struct change *change,
 	quota_init(&limit->node, &change->rule->window,
 		   change->parent ? &change->parent->node : NULL, &change->rule->limits, usage,
 		   time);
+	kept_init(&limit->node, &limit->kept, time->wall_ns);
+	limit->usage_state = USAGE_BEGUN;
+	atomic_store_explicit(&engine->usage.begun, true, memory_order_release);
 	RATION_HOOK();
 	plane_insert(&engine->planes, &engine->tree, limit);
 }
 
 static void apply_numbers(const struct change *change, const struct quota_time *time)
 {
-	quota_set_limits(&change->limit->node, &change->rule->limits, time);
+	struct limit *limit = change->limit;
+
+	/* What is kept of a rate is told in its terms. */
+	if (limit->node.kind == WINDOW_RATE) {
+		int64_t count = kept_count(&limit->node, &limit->kept);
+
+		quota_set_limits(&limit->node, &change->rule->limits, time);
+		kept_set(&limit->node, &limit->kept, limit->kept.at, count);
+	} else {
+		quota_set_limits(&limit->node, &change->rule->limits, time);
+	}
 	change->limit->digest = change->rule->digest;
 	change->limit->exact = shape_exact(change->rule->pattern->shape);
 }

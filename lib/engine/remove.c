@@ -23,24 +23,17 @@ void remove_deinit(struct engine *engine)
 	free(engine->sweep.chunks);
 	(void)pthread_mutex_destroy(&engine->sweep.mutex);
 	while (engine->retired) {
-		struct retired *retired = engine->retired;
+		struct name *name = engine->retired;
 
-		engine->retired = retired->next;
-		registry_release(engine->registry, retired->name);
-		free(retired);
+		engine->retired = name->next_gone;
+		registry_release(engine->registry, name);
 	}
 }
 
 /* ---- removing, under the registry's lock ---- */
 
-struct removal {
-	struct name *name;
-	struct retired *retired; /* its id must not come back */
-};
-
-static void forget(struct engine *engine, struct removal *removal)
+static void forget(struct engine *engine, struct name *name)
 {
-	struct name *name = removal->name;
 	struct metric *metric = metrics_find(&engine->metrics, name->path, name->len);
 
 	if (name->parent) {
@@ -58,44 +51,31 @@ static void forget(struct engine *engine, struct removal *removal)
 		}
 	}
 	atomic_fetch_sub_explicit(&engine->n_counters, 1, memory_order_relaxed);
-	if (removal->retired) {
-		removal->retired->name = name;
-		removal->retired->next = engine->retired;
-		engine->retired = removal->retired;
-	} else {
-		registry_release(engine->registry, name);
-	}
+	changes_gone(engine, name);
 }
 
-/* Leaves all of them, and their parents not among them. */
-static void remove_leaves(struct engine *engine, struct removal *removals, size_t n)
+/* Leaves all of them, and their parents not among them. -ENOMEM: nothing has happened. */
+static int remove_leaves(struct engine *engine, struct name *const *names, size_t n)
 {
+	if (changes_reserve(&engine->changes, n) < 0) {
+		return -ENOMEM;
+	}
 	fold_begin(&engine->keeper);
 	for (size_t i = 0; i < n; i++) {
-		registry_unlink(engine->registry, removals[i].name);
-		(void)tree_kill(&engine->tree, removals[i].name->id);
+		registry_unlink(engine->registry, names[i]);
+		tree_kill(&engine->tree, names[i]->id);
 		RATION_HOOK();
 	}
 	grace_wait();
 	for (size_t i = 0; i < n; i++) {
-		worker_settle(engine, removals[i].name->id);
+		worker_settle(engine, names[i]->id);
 	}
 	fold_end(&engine->keeper);
 	for (size_t i = 0; i < n; i++) {
-		forget(engine, &removals[i]);
+		forget(engine, names[i]);
 	}
 	state_count(&engine->removed, n);
-}
-
-/* What is needed to remove it if its id's generations end with that. -ENOMEM. */
-static int removal_init(struct engine *engine, struct removal *removal, struct name *name)
-{
-	*removal = (struct removal){ .name = name };
-	if (tree_life(&engine->tree, name->id) / LIFE_GENERATION < UINT32_MAX / LIFE_GENERATION) {
-		return 0;
-	}
-	removal->retired = calloc(1, sizeof(*removal->retired));
-	return removal->retired ? 0 : -ENOMEM;
+	return 0;
 }
 
 static bool is_leaf(const struct name *name)
@@ -130,7 +110,6 @@ static int check_own(struct engine *engine, const struct name *name)
 
 static int remove_locked(struct engine *engine, const char *path, size_t len)
 {
-	struct removal removal;
 	struct name *name;
 	int r;
 
@@ -144,13 +123,7 @@ static int remove_locked(struct engine *engine, const char *path, size_t len)
 		return ENGINE_E_BUSY;
 	}
 	r = check_own(engine, name);
-	if (r == 0) {
-		r = removal_init(engine, &removal, name);
-	}
-	if (r == 0) {
-		remove_leaves(engine, &removal, 1);
-	}
-	return r;
+	return r == 0 ? remove_leaves(engine, &name, 1) : r;
 }
 
 int engine_remove(struct engine *engine, const char *path, size_t len)
@@ -266,7 +239,7 @@ static bool may_go(struct engine *engine, const struct name *name, int64_t now_n
 /* Looks at up to `budget` names from the cursor on; under the registry's lock. False: all have been looked at. */
 static bool sweep_some(struct engine *engine, int64_t now_ns, size_t budget, size_t *ret_removed)
 {
-	struct removal removals[REMOVE_AT_ONCE];
+	struct name *names[REMOVE_AT_ONCE];
 	struct sweep *sweep = &engine->sweep;
 	struct registry_walk walk;
 	struct name *name, *last = NULL;
@@ -277,8 +250,8 @@ static bool sweep_some(struct engine *engine, int64_t now_ns, size_t budget, siz
 	registry_walk_init(&walk, engine->registry, NULL, UINT32_MAX);
 	name = sweep->resume ? registry_resume(&walk, &sweep->cursor) : registry_first(&walk);
 	for (; name && budget > 0; name = registry_next(&walk, name), budget--) {
-		if (may_go(engine, name, now_ns) && removal_init(engine, &removals[n], name) == 0) {
-			n++;
+		if (may_go(engine, name, now_ns)) {
+			names[n++] = name;
 		} else {
 			last = name;
 		}
@@ -290,11 +263,8 @@ static bool sweep_some(struct engine *engine, int64_t now_ns, size_t budget, siz
 		registry_save(last, &sweep->cursor);
 	}
 	grace_leave();
-	/* The lock keeps the names. */
-	if (n > 0) {
-		remove_leaves(engine, removals, n);
-	}
-	*ret_removed = n;
+	/* The lock keeps the names. Without memory they stay for another sweep. */
+	*ret_removed = n > 0 && remove_leaves(engine, names, n) == 0 ? n : 0;
 	return more;
 }
 

@@ -9,7 +9,7 @@
  *	folds what the slots hold
  *	keeper's line even
  *	own value goes to the parent's base
- *	the id may be used again
+ *	the id may be used again (with `keep`: once that is known, see changes.h)
  *
  * The total of the parent has the value already; only where it is counted as `own` changes, in one atomic step that a reader of the parent
  * sees as growth. The slots stay as they are: the base of the id's next counter takes off what they count.
@@ -20,7 +20,6 @@
 #include "lib/names/registry.h"
 
 struct engine;
-struct name;
 
 /* When a counter that may expire was last seen to change. */
 struct idle {
@@ -41,12 +40,6 @@ struct sweep {
 	{                                          \
 		.mutex = PTHREAD_MUTEX_INITIALIZER \
 	}
-
-/* Names whose ids have no generation left. */
-struct retired {
-	struct retired *next;
-	struct name *name;
-};
 
 /* Frees what removals keep, the retired names included. Before registry_free and tree_deinit. */
 void remove_deinit(struct engine *engine);

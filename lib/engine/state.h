@@ -18,6 +18,7 @@
 #include "lib/count/bank.h"
 #include "lib/count/fold.h"
 #include "lib/count/pending.h"
+#include "lib/engine/changes.h"
 #include "lib/engine/engine.h"
 #include "lib/engine/flush.h"
 #include "lib/engine/gate.h"
@@ -27,6 +28,7 @@
 #include "lib/engine/remove.h"
 #include "lib/engine/rules.h"
 #include "lib/engine/tree.h"
+#include "lib/engine/usage.h"
 #include "lib/names/registry.h"
 #include "lib/rcu/grace.h"
 
@@ -35,6 +37,7 @@ struct engine_worker {
 	/* Set once, read by adds. */
 	struct engine *engine;
 	struct bank bank;
+	struct ledger **ledgers; /* the worker's own (ledger.h) */
 
 	/* Written by the worker's thread. */
 	alignas(64) struct pending_share share;
@@ -77,7 +80,9 @@ struct engine {
 	struct metrics metrics;
 	struct refused refused;
 	struct sweep sweep;
-	struct retired *retired; /* ids that must not be used again */
+	struct name *retired; /* whose ids must not be used again */
+	struct changes changes;
+	struct usage usage;
 
 	_Atomic(uint64_t) created, removed, expired, refusals, overflowed;
 };

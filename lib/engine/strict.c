@@ -61,6 +61,15 @@ void strict_turn_locked(struct engine *engine, uint32_t root)
 	fold_end(&engine->keeper);
 }
 
+void strict_ensure(struct engine *engine, uint32_t id)
+{
+	if (!(tree_life(&engine->tree, id) & LIFE_STRICT)) {
+		strict_turn_locked(engine,
+				   atomic_load_explicit(&tree_tally(&engine->tree, id)->root,
+							memory_order_relaxed));
+	}
+}
+
 /* Under the registry's lock, so that lives stand still. The counter's metric is strict when this returns true. */
 static bool turn(struct engine *engine, struct engine_ref ref)
 {
@@ -69,12 +78,7 @@ static bool turn(struct engine *engine, struct engine_ref ref)
 	if (!(life & LIFE_LIVE) || (life & ~LIFE_STRICT) != ref.life) {
 		return false;
 	}
-	if (!(life & LIFE_STRICT)) {
-		struct tally *tally = tree_tally(&engine->tree, ref.id);
-
-		strict_turn_locked(engine,
-				   atomic_load_explicit(&tally->root, memory_order_relaxed));
-	}
+	strict_ensure(engine, ref.id);
 	return true;
 }
 

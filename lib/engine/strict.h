@@ -54,3 +54,6 @@ void strict_turn(struct engine_worker *worker, struct engine_ref ref);
 
 /* The same under the registry's lock, outside any read section. */
 void strict_turn_locked(struct engine *engine, uint32_t root);
+
+/* The same for the metric of this counter, unless it is strict. */
+void strict_ensure(struct engine *engine, uint32_t id);

@@ -97,7 +97,7 @@ void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags,
 	atomic_fetch_or_explicit(life_word(tree, id), LIFE_LIVE | flags, memory_order_release);
 }
 
-bool tree_kill(struct tree *tree, uint32_t id)
+void tree_kill(struct tree *tree, uint32_t id)
 {
 	_Atomic(uint32_t) *word = life_word(tree, id);
 	uint32_t generation =
@@ -107,7 +107,6 @@ bool tree_kill(struct tree *tree, uint32_t id)
 	/* Release: pairs with the acquire in tree_life. At the end of the generations nobody, for ever. */
 	atomic_store_explicit(word, more ? generation * LIFE_GENERATION : LIFE_NONE,
 			      memory_order_release);
-	return more;
 }
 
 void tree_mark_strict(struct tree *tree, uint32_t id)

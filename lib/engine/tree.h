@@ -79,8 +79,8 @@ int tree_reserve(struct tree *tree, uint32_t id);
  */
 void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags, uint64_t counted);
 
-/* No reference to it is good from now on. False if the generations of this id are used up by that: it must not be used again. */
-bool tree_kill(struct tree *tree, uint32_t id);
+/* No reference to it is good from now on. Its life is LIFE_NONE if the generations of this id are used up by that: it must not be used again. */
+void tree_kill(struct tree *tree, uint32_t id);
 
 /* Set LIFE_STRICT on a living counter. */
 void tree_mark_strict(struct tree *tree, uint32_t id);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "lib/engine/ledger.h"
 #include "lib/engine/state.h"
 #include "lib/engine/strict.h"
 
@@ -21,7 +22,7 @@ static int take_seat(struct engine *engine, struct engine_worker **ret_worker)
 	if (n == engine->max_workers) {
 		return ENGINE_E_BUSY;
 	}
-	if (bank_init(&engine->seats[n].bank, engine->tree.max_ids) < 0) {
+	if (bank_init(&engine->seats[n].bank, engine->tree.max_ids, engine->changes.keep) < 0) {
 		return -ENOMEM;
 	}
 	engine->seats[n].engine = engine;
@@ -78,6 +79,7 @@ void worker_settle(struct engine *engine, uint32_t id)
 
 void worker_deinit(struct engine_worker *worker)
 {
+	ledger_deinit(worker);
 	bank_deinit(&worker->bank);
 }
 
@@ -142,6 +144,7 @@ bool worker_fold(struct engine_worker *worker, uint32_t id, struct slot *slot, i
 	/* Odd before the amount is in the slot: the flusher may leave it to us and waits for the line then. */
 	fold_begin(&worker->fold);
 	slot_put(slot, n);
+	ledger_note(worker, id);
 	if (slot_claim(slot, &growth)) {
 		far = plane_fold(&engine->planes, &engine->tree, id, growth);
 		state_count_own(&worker->folds);

@@ -48,7 +48,11 @@ struct name {
 	_Atomic(struct name *) first_child;
 	_Atomic(struct name *)
 		next_sibling; /* stays as it was when the name is unlinked, so that a walker on it gets on */
-	struct name *previous_sibling; /* under the mutex only */
+	/* Under the mutex only. */
+	union {
+		struct name *previous_sibling;
+		struct name *next_gone; /* once it is unlinked: the remover's, for a list */
+	};
 	int64_t born; /* unique and increasing in this registry; nanoseconds if the clock allows it */
 	uint32_t id;
 	uint16_t len;

@@ -245,12 +245,6 @@ bool level_give(struct quota_node *node, int64_t n)
 
 /* ---- a window ---- */
 
-/* All ones: the count has got beyond what it can tell, and stays there until its window is over. Every max is below. */
-static uint64_t count_max(const struct quota_node *node)
-{
-	return (UINT64_C(1) << node->count_bits) - 1;
-}
-
 static uint64_t number_of(const struct quota_node *node, uint64_t word)
 {
 	return word >> node->count_bits;
@@ -302,7 +296,7 @@ static bool window_replace(struct quota_node *node, uint64_t *word, uint64_t bas
 {
 	if (number_of(node, base) != number_of(node, *word)) {
 		raise_to(&node->moved, moment->mono_ns);
-		raise_to(&node->peak, (int64_t)(*word & count_max(node)));
+		raise_to(&node->peak, (int64_t)(*word & level_count_max(node)));
 	}
 	return replace(node, word, next);
 }
@@ -312,11 +306,11 @@ static void window_undo(struct quota_node *node, int64_t n, uint64_t taken)
 	uint64_t word = usage_of(node);
 
 	do {
-		uint64_t count = word & count_max(node);
+		uint64_t count = word & level_count_max(node);
 
 		/* The window is over, and what was in it (or came again, the clock being set back); or the count has stopped telling. */
 		if (number_of(node, word) != number_of(node, taken) || count < (uint64_t)n ||
-		    count == count_max(node)) {
+		    count == level_count_max(node)) {
 			return;
 		}
 	} while (!replace(node, &word, word - (uint64_t)n));
@@ -331,10 +325,10 @@ static inline bool window_take(struct quota_node *node, int64_t n,
 	for (;;) {
 		int64_t max = max_of(node);
 		uint64_t base = settled(node, word, moment);
-		uint64_t count = base & count_max(node);
+		uint64_t count = base & level_count_max(node);
 		uint64_t sum = count + (uint64_t)n;
 		bool shadow = sum > (uint64_t)max && is_shadow(node);
-		uint64_t told = sum < count_max(node) ? sum : count_max(node);
+		uint64_t told = sum < level_count_max(node) ? sum : level_count_max(node);
 
 		/* max fits its bits: what is beyond them is refused here, unless there is no max, or it is a shadow. */
 		if (sum > (uint64_t)max && !shadow) {
@@ -370,10 +364,10 @@ static void window_force(struct quota_node *node, int64_t n, const struct level_
 
 	do {
 		base = settled(node, word, moment);
-		count = base & count_max(node);
+		count = base & level_count_max(node);
 		/* count < 2^54 and n < 2^63. */
 		sum = count + (uint64_t)n;
-		lost = sum > count_max(node) ? sum - count_max(node) : 0;
+		lost = sum > level_count_max(node) ? sum - level_count_max(node) : 0;
 		sum -= lost;
 	} while (!window_replace(node, &word, base, base - count + sum, moment));
 
@@ -389,11 +383,6 @@ static void window_force(struct quota_node *node, int64_t n, const struct level_
 
 /* ---- a rate ---- */
 
-static struct rate rate_of(const struct quota_node *node)
-{
-	return (struct rate){ .cost = node->cost, .scale = node->scale, .burst = node->burst };
-}
-
 /* What n makes of the bucket; `moved` before the word, as in window_replace, for rate_undo to see. */
 static bool bucket_replace(struct quota_node *node, uint64_t *word, const struct rate_taken *taken,
 			   const struct level_moment *moment)
@@ -408,7 +397,7 @@ static inline bool bucket_take(struct quota_node *node, int64_t n,
 			       const struct level_moment *moment, uint64_t *ret_word,
 			       bool *ret_shadow, struct quota_outcome *outcome)
 {
-	struct rate rate = rate_of(node);
+	struct rate rate = level_rate(node);
 	uint64_t word = usage_of(node);
 	struct rate_taken taken;
 	bool shadow;
@@ -435,7 +424,7 @@ static inline bool bucket_take(struct quota_node *node, int64_t n,
 
 static void bucket_force(struct quota_node *node, int64_t n, const struct level_moment *moment)
 {
-	struct rate rate = rate_of(node);
+	struct rate rate = level_rate(node);
 	uint64_t word = usage_of(node);
 	struct rate_taken taken;
 	int64_t used;
@@ -461,7 +450,7 @@ static void bucket_force(struct quota_node *node, int64_t n, const struct level_
 
 static void bucket_undo(struct quota_node *node, int64_t n, uint64_t taken)
 {
-	struct rate rate = rate_of(node);
+	struct rate rate = level_rate(node);
 	uint64_t word = usage_of(node);
 	uint64_t next;
 
@@ -551,7 +540,7 @@ void level_undo(struct quota_node *node, int64_t n, const uint64_t *trail, size_
 /* A bucket's peak can't wait: it drains by itself. */
 static void bucket_commit(struct quota_node *node, uint64_t word, int64_t mono_ns)
 {
-	struct rate rate = rate_of(node);
+	struct rate rate = level_rate(node);
 
 	raise_to(&node->peak, rate_used(&rate, word, mono_ns > 0 ? mono_ns : 0));
 }
@@ -571,7 +560,7 @@ size_t level_commit(struct quota_node *node, const uint64_t *trail, int64_t mono
 		if (node->kind == WINDOW_NONE) {
 			protect(node, used);
 		} else {
-			used &= (int64_t)count_max(node);
+			used &= (int64_t)level_count_max(node);
 		}
 		if (__builtin_expect(used > atomic_load_explicit(&node->high, memory_order_relaxed),
 				     0)) {
@@ -604,10 +593,10 @@ int64_t level_units(const struct quota_node *node, uint64_t word, const struct l
 	case WINDOW_NONE:
 		return (int64_t)word;
 	case WINDOW_RATE:
-		rate = rate_of(node);
+		rate = level_rate(node);
 		return rate_used(&rate, word, moment->mono_ns);
 	default:
-		return (int64_t)(settled(node, word, moment) & count_max(node));
+		return (int64_t)(settled(node, word, moment) & level_count_max(node));
 	}
 }
 

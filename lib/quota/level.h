@@ -18,6 +18,7 @@
 
 #include "lib/base/hook.h"
 #include "lib/quota/node.h"
+#include "lib/quota/rate.h"
 
 /* What a whole charge needs to know of its moment, worked out once for a path. */
 struct level_moment {
@@ -69,7 +70,23 @@ bool level_give(struct quota_node *node, int64_t n);
 /* Brings what the node claims of its parent's protection up to date, also if its settings have changed. */
 void level_reclaim(struct quota_node *node);
 
-/* ---- reading a usage word ---- */
+/* ---- what a node's usage word is ---- */
+
+static inline struct rate level_rate(const struct quota_node *node)
+{
+	return (struct rate){ .cost = node->cost, .scale = node->scale, .burst = node->burst };
+}
+
+static inline bool level_is_windowed(const struct quota_node *node)
+{
+	return node->kind == WINDOW_PER || node->kind == WINDOW_CALENDAR;
+}
+
+/* All ones: the count has got beyond what it can tell, and stays there until its window is over. Every max is below. */
+static inline uint64_t level_count_max(const struct quota_node *node)
+{
+	return (UINT64_C(1) << node->count_bits) - 1;
+}
 
 /* Units used, of the window that a charge at this moment would count in. */
 int64_t level_units(const struct quota_node *node, uint64_t word,

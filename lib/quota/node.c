@@ -9,11 +9,6 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-static bool is_windowed(const struct quota_node *node)
-{
-	return node->kind == WINDOW_PER || node->kind == WINDOW_CALENDAR;
-}
-
 struct window quota_window(const struct quota_node *node)
 {
 	return (struct window){
@@ -21,11 +16,6 @@ struct window quota_window(const struct quota_node *node)
 		.unit = node->unit,
 		.duration_ns = node->kind == WINDOW_PER ? node->duration_ns : 0,
 	};
-}
-
-static struct rate rate_of(const struct quota_node *node)
-{
-	return (struct rate){ .cost = node->cost, .scale = node->scale, .burst = node->burst };
 }
 
 /* ---- limits ---- */
@@ -80,7 +70,7 @@ void quota_set_limits(struct quota_node *node, const struct quota_limits *limits
 	word = atomic_load_explicit(&node->usage, memory_order_acquire);
 	used = level_units(node, word, &moment);
 	set_rate(node, limits);
-	rate = rate_of(node);
+	rate = level_rate(node);
 	/* Nobody else is here; but usage is never just stored to. */
 	while (!atomic_compare_exchange_weak_explicit(&node->usage, &word,
 						      rate_level(&rate, used, moment.mono_ns),
@@ -101,7 +91,7 @@ static uint64_t first_word(const struct quota_node *node, int64_t usage,
 	}
 	usage = usage < 0 ? 0 : usage;
 	if (node->kind == WINDOW_RATE) {
-		rate = rate_of(node);
+		rate = level_rate(node);
 		return rate_level(&rate, usage, moment->mono_ns);
 	}
 	most = (UINT64_C(1) << node->count_bits) - 1;
@@ -119,7 +109,7 @@ void quota_init(struct quota_node *node, const struct window *window, struct quo
 		.unit = (uint8_t)window->unit,
 		.duration_ns = window->duration_ns,
 	};
-	if (is_windowed(node)) {
+	if (level_is_windowed(node)) {
 		node->count_bits = (uint8_t)(64 - window_bits(window));
 	}
 	level_moment(node, time, &moment);
@@ -249,7 +239,7 @@ static int64_t peak_of(const struct quota_node *node, uint64_t word)
 	if (node->kind == WINDOW_RATE) {
 		return peak;
 	}
-	if (is_windowed(node)) {
+	if (level_is_windowed(node)) {
 		usage &= (INT64_C(1) << node->count_bits) - 1;
 	}
 	return usage > peak ? usage : peak;
@@ -275,7 +265,7 @@ void quota_read(const struct quota_node *node, const struct quota_time *time,
 			atomic_load_explicit(&node->children_min, memory_order_relaxed);
 		reading.children_low =
 			atomic_load_explicit(&node->children_low, memory_order_relaxed);
-	} else if (is_windowed(node)) {
+	} else if (level_is_windowed(node)) {
 		int64_t number = level_window(node, word, &moment);
 
 		reading.window_start_ns = window_start(&reading.window, number);
@@ -305,7 +295,7 @@ static int64_t wait_of(const struct quota_node *node, uint64_t word, int64_t n,
 	case WINDOW_NONE:
 		return 0;
 	case WINDOW_RATE:
-		rate = rate_of(node);
+		rate = level_rate(node);
 		return ms_of(rate_wait_ns(&rate, word, n, moment->mono_ns));
 	default:
 		if (level_units(node, word, moment) <= max - n) {

@@ -493,7 +493,7 @@ static void setup(void)
 
 		must(pthread_spin_init(&lane->spin, PTHREAD_PROCESS_PRIVATE), "spin lock");
 		must(pthread_mutex_init(&lane->mutex, NULL), "mutex");
-		must(bank_init(&lane->bank, N_MANY), "bank");
+		must(bank_init(&lane->bank, N_MANY, false), "bank");
 		lane->many = aligned_alloc(128, N_MANY * sizeof(lane->many[0]));
 		lane->words = calloc(N_MANY, sizeof(lane->words[0]));
 		lane->order = calloc(N_MANY, sizeof(lane->order[0]));

@@ -249,7 +249,7 @@ static struct stress *new_stress(struct omit omit)
 	for (size_t i = 0; i < N_OWNERS; i++) {
 		stress->owners[i].stress = stress;
 		stress->owners[i].number = i;
-		assert_int_equal(bank_init(&stress->owners[i].bank, 10000), 0);
+		assert_int_equal(bank_init(&stress->owners[i].bank, 10000, false), 0);
 	}
 	return stress;
 }

@@ -46,11 +46,11 @@ static void test_limits(void **state)
 
 	(void)state;
 	bank_deinit(&bank);
-	assert_int_equal(bank_init(&bank, 0), -EINVAL);
-	assert_int_equal(bank_init(&bank, BANK_MAX_IDS + 1), -EINVAL);
-	assert_int_equal(bank_init(&bank, UINT32_MAX), -EINVAL);
+	assert_int_equal(bank_init(&bank, 0, false), -EINVAL);
+	assert_int_equal(bank_init(&bank, BANK_MAX_IDS + 1, false), -EINVAL);
+	assert_int_equal(bank_init(&bank, UINT32_MAX, false), -EINVAL);
 	assert_null(bank.memory);
-	assert_int_equal(bank_init(&bank, BANK_MAX_IDS), 0);
+	assert_int_equal(bank_init(&bank, BANK_MAX_IDS, false), 0);
 	assert_null(bank_slot(&bank, BANK_MAX_IDS - 1));
 	assert_non_null(bank_touch(&bank, BANK_MAX_IDS - 1));
 	bank_mark(&bank, BANK_MAX_IDS - 1);
@@ -69,7 +69,7 @@ static void test_touch(void **state)
 		uint32_t last = sizes[i] - 1;
 		struct bank bank;
 
-		assert_int_equal(bank_init(&bank, sizes[i]), 0);
+		assert_int_equal(bank_init(&bank, sizes[i], false), 0);
 		assert_null(bank_slot(&bank, 0));
 		assert_null(bank_slot(&bank, last));
 
@@ -103,7 +103,7 @@ static void test_marks(void **state)
 	struct bank bank;
 
 	(void)state;
-	assert_int_equal(bank_init(&bank, SOME_IDS), 0);
+	assert_int_equal(bank_init(&bank, SOME_IDS, false), 0);
 	assert_int_equal(sweep(&bank, &visits), 0);
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
 		touch_and_mark(&bank, ids[i]);
@@ -125,7 +125,7 @@ static void test_taken_stays_until_visited(void **state)
 	struct bank bank;
 
 	(void)state;
-	assert_int_equal(bank_init(&bank, SOME_IDS), 0);
+	assert_int_equal(bank_init(&bank, SOME_IDS, false), 0);
 	touch_and_mark(&bank, 7);
 	bank_take(&bank);
 	touch_and_mark(&bank, 8);
@@ -152,7 +152,7 @@ static void test_marks_agree_with_model(void **state)
 
 	(void)state;
 	test_random_init(&random, 0);
-	assert_int_equal(bank_init(&bank, SOME_IDS), 0);
+	assert_int_equal(bank_init(&bank, SOME_IDS, false), 0);
 	memset(marked, 0, sizeof(marked));
 	for (int round = 0; round < 300; round++) {
 		uint64_t n = test_random_below(&random, 300);

@@ -389,7 +389,7 @@ static void test_marks(void **state)
 	static const int64_t once[] = { 1 };
 
 	(void)state;
-	assert_int_equal(bank_init(&marks.bank, 100), 0);
+	assert_int_equal(bank_init(&marks.bank, 100, false), 0);
 	assert_non_null(bank_touch(&marks.bank, 0));
 	for (size_t i = 0; i < sizeof(adds) / sizeof(adds[0]); i++) {
 		add_task(marking_owner, adds[i], 2);
@@ -405,7 +405,7 @@ static void test_marks_two_flushes(void **state)
 	static const int64_t twice[] = { 1, 1 };
 
 	(void)state;
-	assert_int_equal(bank_init(&marks.bank, 100), 0);
+	assert_int_equal(bank_init(&marks.bank, 100, false), 0);
 	assert_non_null(bank_touch(&marks.bank, 0));
 	add_task(marking_owner, adds, 1);
 	add_task(flusher, twice, 2);

@@ -508,14 +508,7 @@ static int run_dry(struct charging *charging, size_t *ret_index)
 	if (flush_pending(engine)) {
 		flush_for(charging);
 	}
-	for (;;) {
-		grace_enter();
-		if (!gate_closed(&engine->gate)) {
-			break;
-		}
-		grace_leave();
-		gate_wait(&engine->gate);
-	}
+	gate_enter(&engine->gate);
 	if (!find_targets(charging, &missing)) {
 		grace_leave();
 		return dry_run_missing(charging, ret_index);

@@ -17,6 +17,18 @@ void gate_wait(struct gate *gate)
 	(void)pthread_mutex_unlock(&gate->mutex);
 }
 
+void gate_enter(struct gate *gate)
+{
+	for (;;) {
+		grace_enter();
+		if (!gate_closed(gate)) {
+			return;
+		}
+		grace_leave();
+		gate_wait(gate);
+	}
+}
+
 static void set_closed(struct gate *gate, bool closed)
 {
 	(void)pthread_mutex_lock(&gate->mutex);

@@ -58,6 +58,9 @@ static inline bool gate_closed(const struct gate *gate)
 /* Returns when the gate is open, or was. Outside a read section. */
 void gate_wait(struct gate *gate);
 
+/* Enters a read section in which limits stand still: one that finds the gate open. Outside a read section. */
+void gate_enter(struct gate *gate);
+
 /* Under the registry's lock. When gate_close returns all that was added before is in the totals and planes, and these stand still. */
 void gate_close(struct engine *engine);
 void gate_open(struct engine *engine);

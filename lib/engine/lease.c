@@ -209,16 +209,8 @@ static int give_once(struct giving *giving, const char *path, size_t len)
 
 static int give_through_gate(struct giving *giving, const char *path, size_t len)
 {
-	struct engine *engine = giving->engine;
-
-	for (;;) {
-		grace_enter();
-		if (!gate_closed(&engine->gate)) {
-			return give_once(giving, path, len);
-		}
-		grace_leave();
-		gate_wait(&engine->gate);
-	}
+	gate_enter(&giving->engine->gate);
+	return give_once(giving, path, len);
 }
 
 static int give(struct giving *giving, const char *path, size_t len, const struct quota_time *time)

@@ -28,19 +28,6 @@ static void show(const struct limits_walk *walk, const struct limit *limit)
 	walk->visit(walk->ctx, &limited);
 }
 
-/* Enters a read section in which the planes stand still: as a charge does. */
-static void enter(struct engine *engine)
-{
-	for (;;) {
-		grace_enter();
-		if (!gate_closed(&engine->gate)) {
-			return;
-		}
-		grace_leave();
-		gate_wait(&engine->gate);
-	}
-}
-
 /* Up to `n` counters that carry limits, and at most a stretch. */
 static size_t walk_some(const struct engine *engine, const struct limits_walk *walk, size_t n,
 			struct engine_limits_cursor *cursor)
@@ -69,7 +56,7 @@ void engine_limits_walk(struct engine *engine, const struct quota_time *time, si
 	bool done = planes_count(&engine->planes) == 0;
 
 	while (!done && n > 0) {
-		enter(engine);
+		gate_enter(&engine->gate);
 		n -= walk_some(engine, &walk, n, cursor);
 		done = cursor->next >=
 		       atomic_load_explicit(&engine->tree.n_ids, memory_order_relaxed);

@@ -10,19 +10,6 @@ void usage_deinit(struct usage *usage)
 	free(usage->changed);
 }
 
-/* Into a read section in which limits stand still. */
-static void enter(struct engine *engine)
-{
-	for (;;) {
-		grace_enter();
-		if (!gate_closed(&engine->gate)) {
-			return;
-		}
-		grace_leave();
-		gate_wait(&engine->gate);
-	}
-}
-
 static bool is_kept(const struct limit *limit)
 {
 	return limit->node.kind != WINDOW_NONE;
@@ -70,7 +57,7 @@ void engine_usage_add(struct engine *engine, uint32_t id, int64_t n, int64_t wal
 	if (planes_count(&engine->planes) == 0) {
 		return;
 	}
-	enter(engine);
+	gate_enter(&engine->gate);
 	while (id != TREE_NONE) {
 		uint32_t up = atomic_load_explicit(&tree_tally(tree, id)->up, memory_order_relaxed);
 		struct limit *limit = up & TREE_LIMITED ? plane_first(&engine->planes, id) : NULL;
@@ -96,7 +83,7 @@ static void visit_all(struct engine *engine, limit_fn visit, void *ctx)
 	uint32_t n = atomic_load_explicit(&engine->tree.n_ids, memory_order_acquire);
 
 	for (uint32_t first = 0; first < n; first += TREE_CHUNK) {
-		enter(engine);
+		gate_enter(&engine->gate);
 		for (uint32_t id = first; id < n && id < first + TREE_CHUNK; id++) {
 			struct limit *limit = plane_first(&engine->planes, id);
 
@@ -140,7 +127,7 @@ static void tell_changed(struct engine *engine, struct telling *telling)
 	for (size_t i = 0; i < usage->n; i++) {
 		struct limit *limit;
 
-		enter(engine);
+		gate_enter(&engine->gate);
 		limit = plane_find(&engine->planes, (uint32_t)(usage->changed[i] >> 32),
 				   (uint32_t)usage->changed[i]);
 		if (limit && is_kept(limit)) {

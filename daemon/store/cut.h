@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct bytes_view {
 	const uint8_t *at;
@@ -55,6 +56,13 @@ struct cut {
 	struct cut_held *held;
 	size_t n_held;
 };
+
+static inline bool cut_held_is_detached(const struct cut_held *held)
+{
+	static const uint8_t nobody[MESSAGE_SESSION_BYTES];
+
+	return memcmp(held->session, nobody, sizeof(nobody)) == 0;
+}
 
 /* Takes NULL, returns NULL. */
 struct cut *cut_free(struct cut *cut);

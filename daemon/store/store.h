@@ -77,7 +77,10 @@ struct store_sink {
 		       int64_t born_ns, uint32_t *ret_id);
 	int (*usage)(void *ctx, const struct engine_usage *usage);
 	int (*session)(void *ctx, const struct store_session *session);
-	int (*held)(void *ctx, const struct cut_held *held); /* all zero: detached, the amount */
+	int (*held)(
+		void *ctx,
+		const struct cut_held *
+			held); /* session all zero: detached, the amount, which can be negative (cut.h) */
 };
 
 /*
@@ -97,8 +100,9 @@ int store_gone(struct store *store, uint32_t id, uint32_t parent);
 typedef void (*store_used_fn)(void *ctx, uint32_t id, int64_t n);
 
 /*
- * What a worker's cut says is to be in the file. What the seat had grown by in the cut before is known here, from 0 on at the start. What a session that ended held
- * must have been told as 0 by then. `used` (may be NULL) is called for each counter with usage that is new. -ENOENT: growth of a counter that nobody told of.
+ * What a worker's cut says is to be in the file. What the seat had grown by in the cut before is known here, from 0 on at the start. `used` (may be NULL) is
+ * called for each counter with usage that is new. After -ENOMEM the same cut is to be merged again before the next commit. -ENOENT: growth of a counter that
+ * nobody told of.
  */
 int store_merge(struct store *store, const struct cut *cut, store_used_fn used, void *ctx);
 

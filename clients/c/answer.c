@@ -17,19 +17,63 @@ static bool is_ours(uint32_t code)
 
 /* ---- Welcome ---- */
 
-static void drop_applied(struct outbox *outbox, uint64_t last_batch)
+static enum session_fate fate_of(const struct link *link, const struct welcome *welcome)
 {
-	while (outbox->kept != NULL && outbox->kept->number <= last_batch) {
-		outbox_drop_oldest(outbox);
+	const struct text *incarnation = &welcome->incarnation;
+	bool same = incarnation->len == LINK_INCARNATION &&
+		    memcmp(incarnation->at, link->incarnation, LINK_INCARNATION) == 0;
+
+	if (welcome->resumed && same) {
+		return SESSION_RESUMED;
+	}
+	/* Resumed, but the Welcome that said restored was lost: nothing was sent to this daemon yet. */
+	if (welcome->restored || welcome->resumed) {
+		return SESSION_RESTORED;
+	}
+	return same ? SESSION_LOST : SESSION_ANEW;
+}
+
+static void note_daemon(struct link *link, const struct welcome *welcome)
+{
+	link->limits = welcome->limits;
+	link->keeps = welcome->keeps;
+	memset(link->incarnation, 0, sizeof(link->incarnation));
+	if (welcome->incarnation.len == LINK_INCARNATION) {
+		memcpy(link->incarnation, welcome->incarnation.at, LINK_INCARNATION);
 	}
 }
 
-/* Another daemon may take less in one request than the one for which a kept batch was cut: have its growth cut anew. */
+/* Which of the kept batches are to be sent: PROTOCOL.md, section 5. */
+static int sort_batches(struct outbox *outbox, const struct welcome *welcome,
+			enum session_fate fate)
+{
+	int r = 0;
+
+	switch (fate) {
+	case SESSION_RESUMED:
+		outbox_unapply(outbox);
+		outbox_applied_until(outbox, welcome->last_batch, welcome->keeps);
+		outbox_durable_until(outbox, welcome->durable_batch);
+		break;
+	case SESSION_LOST:
+		r = outbox_void_applied(outbox);
+		outbox_unapply(outbox);
+		break;
+	case SESSION_RESTORED:
+	case SESSION_ANEW:
+		outbox_unapply(outbox);
+		outbox_applied_until(outbox, welcome->last_batch, /* keep= */ false);
+		break;
+	}
+	return r;
+}
+
+/* Another daemon may take less in one request than the one for which a batch to be sent was cut: have its growth cut anew. */
 static int fit_kept(struct link *link)
 {
 	struct outbox *outbox = link->outbox;
 
-	for (struct batch *batch = outbox->kept; batch != NULL; batch = batch->next) {
+	for (struct batch *batch = outbox->unapplied; batch != NULL; batch = batch->next) {
 		struct add entries;
 		int r;
 
@@ -61,6 +105,8 @@ static int fit_kept(struct link *link)
 static void take_welcome(struct link *link, const struct welcome *welcome, int64_t now)
 {
 	struct outbox *outbox = link->outbox;
+	enum session_fate fate = fate_of(link, welcome);
+	bool lost = false;
 
 	if (welcome->version != MESSAGE_VERSION) {
 		link_fail(link, now,
@@ -79,24 +125,24 @@ static void take_welcome(struct link *link, const struct welcome *welcome, int64
 			  "the daemon knows the session by batches that were never sent");
 		return;
 	}
-	if (!operations_welcome(link->operations, welcome, now)) {
+	if (!operations_welcome(link->operations, welcome, fate, now, &lost)) {
 		link_forget(link);
 		link_fail(link, now,
 			  "the daemon knows the session by operations that were never sent");
 		return;
 	}
-	link->limits = welcome->limits;
-	if (!welcome->resumed) {
+	note_daemon(link, welcome);
+	if (lost) {
 		leases_lost(link->client, now);
 	}
 	leases_back(link->client);
-	drop_applied(outbox, welcome->last_batch);
-	interns_welcome(&link->interns, link->connection, welcome->resumed, welcome->last_batch);
-	if (fit_kept(link) < 0) {
+	interns_welcome(&link->interns, link->connection, fate == SESSION_RESUMED,
+			welcome->last_batch);
+	if (sort_batches(outbox, welcome, fate) < 0 || fit_kept(link) < 0) {
 		link_fail(link, now, "no memory");
 		return;
 	}
-	link->to_send = outbox->kept;
+	link->to_send = outbox->unapplied;
 	link->heard_at = now;
 	link->state = LINK_UP;
 	link->text[0] = '\0';
@@ -178,10 +224,23 @@ static void take_item_error(struct link *link, uint64_t batch, const struct item
 	losses_add(link->losses, counter, error->code, delta, error->text.at, error->text.len);
 }
 
+static void take_item_errors(struct link *link, uint64_t batch, const struct applied *applied,
+			     const struct add *entries, int64_t now)
+{
+	for (size_t i = 0; i < applied->n_errors; i++) {
+		const struct item_error *error = &applied->errors[i];
+
+		if (error->index < entries->n_handles) {
+			take_item_error(link, batch, error, entries->handles[error->index],
+					entries->deltas[error->index], now);
+		}
+	}
+}
+
 static void take_applied(struct link *link, const struct applied *applied, int64_t now)
 {
 	struct outbox *outbox = link->outbox;
-	struct batch *batch = outbox->kept;
+	struct batch *batch = outbox->unapplied;
 	struct add entries;
 
 	if (batch == NULL || batch == link->to_send || applied->batch != batch->number) {
@@ -193,19 +252,24 @@ static void take_applied(struct link *link, const struct applied *applied, int64
 			link_fail(link, now, "no memory");
 			return;
 		}
-		for (size_t i = 0; i < applied->n_errors; i++) {
-			const struct item_error *error = &applied->errors[i];
-
-			if (error->index < entries.n_handles) {
-				take_item_error(link, batch->number, error,
-						entries.handles[error->index],
-						entries.deltas[error->index], now);
-			}
+		take_item_errors(link, batch->number, applied, &entries, now);
+		/* Another daemon would count them, with what was given back of them. */
+		if (link->keeps &&
+		    outbox_take_out(outbox, batch, applied->errors, applied->n_errors) < 0) {
+			(void)outbox_void(outbox, batch);
 		}
 	}
-	outbox_drop_oldest(outbox);
+	outbox_applied(outbox, link->keeps);
 	link->backoff = 0;
 	link->faults = 0;
+}
+
+/* ---- Durable ---- */
+
+static void take_durable(struct link *link, const struct durable *durable)
+{
+	outbox_durable_until(link->outbox, durable->batch);
+	operations_durable(link->operations, durable->operation);
 }
 
 /* ---- all others ---- */
@@ -255,10 +319,13 @@ static void take_greeting(struct link *link, const struct reply *reply, int64_t 
 /* Ids of batches are odd. */
 static bool take_operation(struct link *link, const struct reply *reply, int64_t now)
 {
-	int r = (reply->id & 1) != 0 ? 0 : operations_take(link->operations, reply, now);
+	int r = (reply->id & 1) != 0 ? 0
+				     : operations_take(link->operations, reply, &link->arena, now);
 
 	if (r == -EBADMSG) {
 		link_fail(link, now, "a reply that does not fit its request");
+	} else if (r == -ENOMEM) {
+		link_fail(link, now, "no memory to keep an answer");
 	} else if (r < 0) {
 		link_fail(link, now, "the daemon did not take an operation's number");
 	} else if (r > 0) {
@@ -273,7 +340,7 @@ void answer_take(struct link *link, const struct reply *reply, int64_t now)
 		take_greeting(link, reply, now);
 		return;
 	}
-	if (take_operation(link, reply, now)) {
+	if (commit_take(&link->commit, reply, now) || take_operation(link, reply, now)) {
 		return;
 	}
 	switch (reply->type) {
@@ -282,6 +349,9 @@ void answer_take(struct link *link, const struct reply *reply, int64_t now)
 		break;
 	case REPLY_APPLIED:
 		take_applied(link, &reply->applied, now);
+		break;
+	case REPLY_DURABLE:
+		take_durable(link, &reply->durable);
 		break;
 	case REPLY_PONG:
 		link->ping_id = 0;

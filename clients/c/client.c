@@ -166,7 +166,7 @@ static int client_new(const char *url, const struct ration_options *options,
 	client->link.outbox = &client->outbox;
 	client->link.counters = &client->counters;
 	client->link.losses = &client->losses;
-	operations_init(&client->operations);
+	operations_init(&client->operations, client->link.max_unacknowledged);
 	client->link.operations = &client->operations;
 	client->link.client = client;
 	r = link_init(&client->link);
@@ -257,45 +257,95 @@ int client_wait(struct ration *client, int64_t deadline)
 
 /* ---- flushing ---- */
 
-static bool is_flushed(const struct ration *client, uint64_t ticket)
+/* Without a connection nobody knows whether the daemon still has what is kept. */
+static bool is_settled(const struct ration *client, uint64_t ticket)
 {
 	const struct outbox *outbox = &client->outbox;
 
-	return outbox_settled(outbox, ticket) && outbox_settled(outbox, outbox->given_back) &&
+	return outbox_settled(outbox, ticket) &&
+	       (link_is_up(&client->link) || !outbox_keeps(outbox, ticket));
+}
+
+static bool is_flushed(const struct ration *client, uint64_t ticket)
+{
+	return is_settled(client, ticket) && is_settled(client, client->outbox.given_back) &&
 	       losses_settled(&client->losses);
 }
 
-/* Wait under the client's lock until what was handed to the outbox so far is settled. */
+/* Wait under the client's lock until what was handed to the outbox so far is settled. 0, -ETIMEDOUT. */
 static int wait_until_flushed(struct ration *client, int64_t deadline)
 {
 	uint64_t ticket = client->outbox.tickets_given;
 	int r = 0;
 
+	worker_hurry(client);
 	while (!is_flushed(client, ticket) && r == 0) {
 		r = client_wait(client, deadline);
 	}
 	return is_flushed(client, ticket) ? 0 : -ETIMEDOUT;
 }
 
-static int flush(struct ration *client, int64_t deadline)
+/* Then until the daemon has it in its file. 0, -ETIMEDOUT, or a code that it answered. */
+static int wait_until_durable(struct ration *client, int64_t deadline)
+{
+	struct commit *commit = &client->link.commit;
+	uint64_t ticket = commit_want(commit, client->outbox.next_number);
+	int r = 0;
+
+	worker_hurry(client);
+	while (commit->done < ticket && r == 0) {
+		r = client_wait(client, deadline);
+	}
+	if (commit->done < ticket) {
+		return -ETIMEDOUT;
+	}
+	return commit->code == 0 ? 0 : error_set(commit->code, "%s", commit->text);
+}
+
+static int not_flushed(const struct ration *client, int r, bool durable)
+{
+	if (r == -ETIMEDOUT && !link_is_up(&client->link)) {
+		return error_set(-ENOTCONN, "not connected to the daemon at %s: %s",
+				 client->address.url, client->link.text);
+	}
+	if (r == -ETIMEDOUT) {
+		return error_set(r, durable ? "the daemon has not written everything in time"
+					    : "the daemon has not acknowledged everything in time");
+	}
+	return r;
+}
+
+/* Under the client's lock. */
+static int flush(struct ration *client, int64_t deadline, bool durable)
+{
+	int r = 0;
+
+	outbox_collect(&client->outbox);
+	if (durable || !is_flushed(client, client->outbox.tickets_given)) {
+		r = worker_start(client);
+		if (r < 0) {
+			return error_set(r, "the background thread can't be started: %s",
+					 strerror(-r));
+		}
+		r = wait_until_flushed(client, deadline);
+	}
+	while (durable && r == 0) {
+		r = wait_until_durable(client, deadline);
+		/* If the daemon was started anew meanwhile it may have refused what was sent to it again. */
+		if (r == 0 && is_flushed(client, client->outbox.given_back)) {
+			return 0;
+		}
+		r = r == 0 ? wait_until_flushed(client, deadline) : r;
+	}
+	return not_flushed(client, r, durable);
+}
+
+static int flush_locked(struct ration *client, int64_t deadline, bool durable)
 {
 	int r;
 
 	(void)pthread_mutex_lock(&client->lock);
-	outbox_collect(&client->outbox);
-	r = is_flushed(client, client->outbox.tickets_given) ? 0 : worker_start(client);
-	if (r == 0 && !is_flushed(client, client->outbox.tickets_given)) {
-		worker_hurry(client);
-		r = wait_until_flushed(client, deadline);
-	}
-	if (r == -ETIMEDOUT && !link_is_up(&client->link)) {
-		r = error_set(-ENOTCONN, "not connected to the daemon at %s: %s",
-			      client->address.url, client->link.text);
-	} else if (r == -ETIMEDOUT) {
-		r = error_set(r, "the daemon has not acknowledged everything in time");
-	} else if (r < 0) {
-		r = error_set(r, "the background thread can't be started: %s", strerror(-r));
-	}
+	r = flush(client, deadline, durable);
 	(void)pthread_mutex_unlock(&client->lock);
 	return r;
 }
@@ -303,7 +353,13 @@ static int flush(struct ration *client, int64_t deadline)
 int ration_flush(struct ration *client, int timeout_ms)
 {
 	error_clear();
-	return flush(client, clock_deadline(timeout_ms));
+	return flush_locked(client, clock_deadline(timeout_ms), /* durable= */ false);
+}
+
+int ration_flush_durable(struct ration *client, int timeout_ms)
+{
+	error_clear();
+	return flush_locked(client, clock_deadline(timeout_ms), /* durable= */ true);
 }
 
 /* ---- closing ---- */
@@ -386,7 +442,7 @@ int ration_close(struct ration *client, int timeout_ms, uint64_t *ret_undelivere
 	if (client == NULL) {
 		return 0;
 	}
-	(void)flush(client, deadline);
+	(void)flush_locked(client, deadline, /* durable= */ false);
 	finish_operations(client, deadline);
 	fork_unlist(client);
 	worker_stop(client);

@@ -32,6 +32,7 @@ int link_init(struct link *link)
 	link->stream = (struct stream)STREAM_INIT;
 	link->arena = (struct arena)ARENA_INIT(LINK_ARENA);
 	link->next_id = 2;
+	link->full_since = CLOCK_NEVER;
 	interns_init(&link->interns);
 	(void)snprintf(link->text, sizeof(link->text), "not connected yet");
 	return new_session(link);
@@ -60,6 +61,8 @@ void link_forget(struct link *link)
 	link->retry_at = 0;
 	link->backoff = 0;
 	link->faults = 0;
+	link->commit = (struct commit){ 0 };
+	memset(link->incarnation, 0, sizeof(link->incarnation));
 	(void)new_session(link);
 }
 
@@ -98,6 +101,7 @@ void link_fail(struct link *link, int64_t now, const char *format, ...)
 	dial_end(&link->dial);
 	link->state = LINK_DOWN;
 	link->to_send = NULL;
+	commit_broken(&link->commit);
 	plan_retry(link, now);
 	leases_away(link->client);
 }
@@ -127,7 +131,7 @@ static void lose_batch(struct link *link, struct batch *batch, uint32_t code,
 
 void link_fault(struct link *link, uint32_t code, const struct text *text, int64_t now)
 {
-	struct batch *oldest = link->outbox->kept;
+	struct batch *oldest = link->outbox->unapplied;
 	uint64_t number = oldest == NULL ? 0 : oldest->number;
 
 	link->faults = number == link->fault_batch ? link->faults + 1 : 1;
@@ -242,7 +246,7 @@ bool link_is_up(const struct link *link)
 
 static bool answer_is_due(const struct link *link)
 {
-	const struct batch *oldest = link->outbox->kept;
+	const struct batch *oldest = link->outbox->unapplied;
 
 	return link->ping_id != 0 || link->interns.n > 0 || link->operations->n_due > 0 ||
 	       (oldest != NULL && oldest != link->to_send);
@@ -312,9 +316,53 @@ bool link_send(struct link *link, int64_t now)
 	return r == 0 && stream_pending(&link->stream) == 0;
 }
 
+static bool is_half_full(const struct link *link)
+{
+	return link->keeps && (link->outbox->kept_bytes >= link->max_unacknowledged / 2 ||
+			       link->operations->kept_bytes >= link->operations->max_bytes / 2);
+}
+
+/* 0 or -ENOMEM. */
+static int put_flush(struct link *link, int64_t now)
+{
+	struct request flush = { .type = REQUEST_FLUSH, .flush = { .durable = true } };
+	uint64_t id, first_unsent = link->to_send == NULL ? UINT64_MAX : link->to_send->number;
+	int r;
+
+	if (link->operations->to_repeat != NULL ||
+	    !commit_is_due(&link->commit, is_half_full(link), first_unsent, now)) {
+		return 0;
+	}
+	r = put_request(link, &flush, &id);
+	if (r == 0) {
+		commit_asked(&link->commit, id, now);
+	}
+	return r;
+}
+
+/*
+ * New operations don't wait for a disk that fails or is stuck: then the oldest of those that are kept are let go. Growth does wait, merged
+ * in the process: that costs nobody anything.
+ */
+static void let_go(struct link *link, int64_t now)
+{
+	if (!link->keeps || !operations_are_full(link->operations)) {
+		link->full_since = CLOCK_NEVER;
+		return;
+	}
+	if (link->full_since == CLOCK_NEVER) {
+		link->full_since = now;
+	}
+	if (link->commit.code != 0 || now - link->full_since >= LINK_FULL_MS) {
+		operations_let_go(link->operations);
+	}
+}
+
 static void fill_output(struct link *link, int64_t now)
 {
 	bool was_due = answer_is_due(link);
+
+	let_go(link, now);
 
 	if (put_operations(link, now) < 0) {
 		link_fail(link, now, "no memory to send");
@@ -336,6 +384,10 @@ static void fill_output(struct link *link, int64_t now)
 			return;
 		}
 		link->to_send = batch->next;
+	}
+	if (put_flush(link, now) < 0) {
+		link_fail(link, now, "no memory to send");
+		return;
 	}
 	if (!was_due && answer_is_due(link)) {
 		link->heard_at = now;
@@ -440,16 +492,29 @@ int link_fd(const struct link *link, short *ret_events)
 	return link->state == LINK_DOWN ? -1 : link->stream.fd;
 }
 
+static int64_t deadline_up(const struct link *link)
+{
+	int64_t at = link->address->is_unix ? CLOCK_NEVER : link->heard_at + LINK_IDLE_MS;
+
+	if (answer_is_due(link)) {
+		at = link->heard_at + LINK_ANSWER_MS;
+	}
+	if (link->commit.id == 0 && is_half_full(link) && commit_due_at(&link->commit) < at) {
+		at = commit_due_at(&link->commit);
+	}
+	if (link->full_since != CLOCK_NEVER && link->full_since + LINK_FULL_MS < at) {
+		at = link->full_since + LINK_FULL_MS;
+	}
+	return at;
+}
+
 int64_t link_deadline(const struct link *link)
 {
 	switch (link->state) {
 	case LINK_DOWN:
 		return link->retry_at;
 	case LINK_UP:
-		if (answer_is_due(link)) {
-			return link->heard_at + LINK_ANSWER_MS;
-		}
-		return link->address->is_unix ? CLOCK_NEVER : link->heard_at + LINK_IDLE_MS;
+		return deadline_up(link);
 	default:
 		return link->expires_at;
 	}

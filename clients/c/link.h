@@ -6,13 +6,14 @@
  *	  ^______________________any failure____________________________|
  *
  * A failure closes the connection and sets the time of the next attempt: 50 ms after the first, doubling up to 2 s, each a random
- * part shorter so that clients of a daemon that returns do not all come at once. Whatever was sent and is not known to be
- * applied is sent again on the next connection, in order and under the same numbers.
+ * part shorter so that clients of a daemon that returns do not all come at once. Whatever the daemon does not have then is sent again on the
+ * next connection, in order and under the same numbers.
  *
  * Ids of requests: odd for batches (number * 2 + 1), so that a batch's frame never changes; even for all else.
  *
  * Threads: all under the client's lock. `dial` alone is the background thread's, between link_wants_dial and link_dialed.
  */
+#include "clients/c/commit.h"
 #include "clients/c/dial.h"
 #include "clients/c/intern.h"
 #include "clients/c/operations.h"
@@ -26,6 +27,8 @@
 	10000 /* without a sign of life while an answer is due: the connection is given up */
 #define LINK_IDLE_MS 15000	       /* of silence on TCP, then a Ping */
 #define LINK_MAX_PENDING (128u * 1024) /* bytes of output that stand in the stream */
+#define LINK_FULL_MS 1000 /* operations wait so long for what is kept to become durable */
+#define LINK_INCARNATION 16u
 #define LINK_MAX_FAULTS \
 	5u /* times in a row that the daemon says it is our fault; then the oldest batch is given up */
 
@@ -56,10 +59,14 @@ struct link {
 	struct batch *
 		to_send; /* the first kept batch that is not on this connection yet; NULL: all are */
 	struct limits limits;
+	bool keeps;			       /* the daemon has a state file */
+	uint8_t incarnation[LINK_INCARNATION]; /* of the last daemon that welcomed us */
+	struct commit commit;
 	uint8_t session[MESSAGE_SESSION_BYTES];
 	uint32_t connection;		     /* number of this one, or of the last */
 	uint64_t next_id, hello_id, ping_id; /* ping_id 0: none under way */
 
+	int64_t full_since; /* no more operations can be kept */
 	int64_t retry_at;   /* DOWN: when to dial */
 	int64_t backoff;    /* ms; 0: the last connection did some good */
 	int64_t expires_at; /* CONNECTING, GREETING */
@@ -67,7 +74,7 @@ struct link {
 	uint64_t random;
 	uint64_t n_unreachable; /* attempts that found nobody */
 	uint32_t faults;
-	uint64_t fault_batch; /* the oldest kept at that time */
+	uint64_t fault_batch; /* the oldest not applied at that time */
 	struct arena arena;
 	char text[160]; /* why the last connection ended or none came about */
 };

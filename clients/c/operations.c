@@ -2,11 +2,26 @@
 
 #include "clients/c/stream.h"
 
-#include <errno.h>
+#include "proto/frame.h"
 
-void operations_init(struct operations *operations)
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct answered {
+	struct answered *next;
+	uint64_t number;
+	uint64_t id;	/* of its repetition, on this connection and without an answer; else 0 */
+	bool told;	/* the daemon that there is now has answered it, or its repetition */
+	bool is_charge; /* or an uncharge; else about a lease */
+	size_t len;
+	uint8_t message[]; /* the request, with what is known of the answer */
+};
+
+void operations_init(struct operations *operations, size_t max_bytes)
 {
-	*operations = (struct operations){ .next_number = 1, .max_kept = 1 };
+	*operations =
+		(struct operations){ .next_number = 1, .max_kept = 1, .max_bytes = max_bytes };
 }
 
 /* ---- numbers ---- */
@@ -50,7 +65,7 @@ static bool fits(enum request_type request, enum reply_type reply)
 }
 
 /* Numbers rise along the queue, but for those that have none yet. */
-uint64_t operations_next(const struct operations *operations)
+static uint64_t first_unanswered(const struct operations *operations)
 {
 	const struct operation *at = operations->first;
 
@@ -58,6 +73,15 @@ uint64_t operations_next(const struct operations *operations)
 		at = at->next;
 	}
 	return at == NULL ? operations->next_number : at->number;
+}
+
+uint64_t operations_next(const struct operations *operations)
+{
+	uint64_t unanswered = first_unanswered(operations);
+
+	return operations->kept != NULL && operations->kept->number < unanswered
+		       ? operations->kept->number
+		       : unanswered;
 }
 
 static bool waits_for_room(const struct operation *operation)
@@ -115,6 +139,233 @@ bool operations_withdraw(struct operations *operations, struct operation *operat
 	return true;
 }
 
+/* ---- those that are kept with their answers ---- */
+
+/* What one takes in memory, more or less. */
+static size_t cost_of(const struct answered *answered)
+{
+	return sizeof(*answered) + answered->len;
+}
+
+/* The next that the daemon has to be told, from there on. */
+static struct answered *next_untold(struct answered *at)
+{
+	while (at != NULL && at->told) {
+		at = at->next;
+	}
+	return at;
+}
+
+/* Take out the one behind `before` (NULL: the first). */
+static void drop_kept(struct operations *operations, struct answered *before)
+{
+	struct answered **at = before == NULL ? &operations->kept : &before->next;
+	struct answered *answered = *at;
+
+	*at = answered->next;
+	if (operations->last_kept == answered) {
+		operations->last_kept = before;
+	}
+	if (operations->repeating == answered) {
+		operations->repeating = answered->next;
+	}
+	if (operations->to_repeat == answered) {
+		operations->to_repeat = next_untold(answered->next);
+	}
+	operations->kept_bytes -= cost_of(answered);
+	operations->n_due -= answered->id != 0 ? 1 : 0;
+	operations->dropped = true;
+	free(answered);
+}
+
+static void drop_all_kept(struct operations *operations)
+{
+	while (operations->kept != NULL) {
+		drop_kept(operations, NULL);
+	}
+}
+
+/* Nearly always the last one; but a charge that waited for room has an older number. */
+static void insert_kept(struct operations *operations, struct answered *answered)
+{
+	struct answered *before = operations->last_kept;
+
+	if (before != NULL && before->number > answered->number) {
+		before = NULL;
+		for (struct answered *at = operations->kept; at->number < answered->number;
+		     at = at->next) {
+			before = at;
+		}
+	}
+	if (before == NULL) {
+		answered->next = operations->kept;
+		operations->kept = answered;
+	} else {
+		answered->next = before->next;
+		before->next = answered;
+	}
+	if (answered->next == NULL) {
+		operations->last_kept = answered;
+	}
+	operations->kept_bytes += cost_of(answered);
+}
+
+static struct known known_of(const struct request *request, const struct reply *reply)
+{
+	struct known known = { .present = true };
+
+	switch (reply->type) {
+	case REPLY_CHARGED:
+		known.done = reply->charged.granted;
+		break;
+	case REPLY_LEASED:
+		/* A renewal has reported what was spent, whatever it got. */
+		known.done = request->type == REQUEST_LEASE_RENEW || reply->leased.granted > 0;
+		known.granted = reply->leased.granted > 0 ? reply->leased.granted : 0;
+		break;
+	case REPLY_UNCHARGED:
+	case REPLY_LEASE_RETURNED:
+		known.done = true;
+		break;
+	default:
+		break;
+	}
+	return known;
+}
+
+/* A copy of an operation, with what came of it. 0 or -ENOMEM. */
+static int keep(struct operations *operations, const struct operation *operation,
+		const struct reply *reply, struct arena *arena)
+{
+	struct request request = operation->request;
+	const uint8_t *bytes, *message;
+	struct answered *answered;
+	size_t len, message_len, used;
+
+	request.known = known_of(&request, reply);
+	if (request.type == REQUEST_CHARGE) {
+		request.charge.wait_ms = 0;
+	}
+	if (request_encode(arena, &request, &bytes, &len) < 0 ||
+	    frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) != FRAME_OK) {
+		return -ENOMEM;
+	}
+	answered = malloc(sizeof(*answered) + message_len);
+	if (answered == NULL) {
+		return -ENOMEM;
+	}
+	*answered = (struct answered){
+		.number = operation->number,
+		.told = true,
+		.is_charge = request.type == REQUEST_CHARGE || request.type == REQUEST_UNCHARGE,
+		.len = message_len,
+	};
+	memcpy(answered->message, message, message_len);
+	insert_kept(operations, answered);
+	return 0;
+}
+
+void operations_durable(struct operations *operations, uint64_t number)
+{
+	while (operations->kept != NULL && operations->kept != operations->repeating &&
+	       operations->kept->number <= number) {
+		drop_kept(operations, NULL);
+	}
+}
+
+bool operations_are_full(const struct operations *operations)
+{
+	return operations->kept_bytes >= operations->max_bytes;
+}
+
+void operations_let_go(struct operations *operations)
+{
+	while (operations_are_full(operations) && operations->kept != operations->repeating) {
+		drop_kept(operations, NULL);
+	}
+}
+
+/* Begin to tell what the daemon was not told. What it does not know is numbered without gaps; returns the highest number. */
+static uint64_t repeat(struct operations *operations, bool all, uint64_t last)
+{
+	for (struct answered *at = operations->kept; at != NULL; at = at->next) {
+		at->told = at->told && !all;
+		at->number = at->number > last ? ++last : at->number;
+	}
+	operations->repeating = operations->to_repeat = next_untold(operations->kept);
+	return last;
+}
+
+static void drop_leases(struct operations *operations)
+{
+	struct answered *before = NULL, *next;
+
+	for (struct answered *at = operations->kept; at != NULL; at = next) {
+		next = at->next;
+		if (at->is_charge) {
+			before = at;
+		} else {
+			drop_kept(operations, before);
+		}
+	}
+}
+
+static int put_repetition(struct operations *operations, struct answered *answered,
+			  struct stream *stream, struct arena *arena, uint64_t *next_id)
+{
+	struct request request;
+	const uint8_t *bytes;
+	size_t len;
+	int r;
+
+	arena_reset(arena);
+	r = request_decode(arena, answered->message, answered->len, &request);
+	if (r < 0) {
+		return r;
+	}
+	request.id = *next_id;
+	*number_of(&request) = answered->number;
+	r = request_encode(arena, &request, &bytes, &len);
+	if (r == 0) {
+		r = stream_put(stream, bytes, len);
+	}
+	if (r < 0) {
+		return r;
+	}
+	*next_id += 2;
+	answered->id = request.id;
+	operations->n_due++;
+	operations->to_repeat = next_untold(answered->next);
+	return 0;
+}
+
+/* The daemon has answered the oldest of those sent again. */
+static int take_repetition(struct operations *operations, const struct reply *reply)
+{
+	struct answered *answered = operations->repeating, *next = answered->next, *before = NULL;
+	bool unused = reply->type == REPLY_ERROR && reply->error.operation == 0 &&
+		      answered->number > operations->used_up;
+
+	/* In between may be some that were answered just now. */
+	while (next != operations->to_repeat && next->id == 0) {
+		next = next->next;
+	}
+	operations->repeating = next;
+	answered->id = 0;
+	answered->told = true;
+	operations->n_due--;
+	if (operations->keeps && !unused) {
+		return 1;
+	}
+	for (struct answered *at = operations->kept; at != answered; at = at->next) {
+		before = at;
+	}
+	drop_kept(operations, before);
+	return unused ? -ECONNRESET : 1;
+}
+
+/* ---- ends ---- */
+
 /* Take all out for which `ends` is true, then tell their owners, who may add again. */
 static void end_all(struct operations *operations, bool (*ends)(const struct operation *operation),
 		    enum operation_end end, int64_t now)
@@ -156,7 +407,8 @@ struct operation *operations_forget(struct operations *operations)
 {
 	struct operation *all = operations->first;
 
-	operations_init(operations);
+	drop_all_kept(operations);
+	operations_init(operations, operations->max_bytes);
 	return all;
 }
 
@@ -172,36 +424,68 @@ static bool is_moot(const struct operation *operation)
 	return operation->unwanted && !operation->sent;
 }
 
-bool operations_welcome(struct operations *operations, const struct welcome *welcome, int64_t now)
+/* What becomes of the numbers of those without an answer. `last`: the highest that the daemon has used up. */
+static void renumber(struct operations *operations, uint64_t last, bool lost)
 {
-	if (welcome->last_operation >= operations->next_number) {
-		return false;
-	}
-	operations->n_due = 0;
-	operations->max_kept =
-		welcome->limits.max_operations_kept > 0 ? welcome->limits.max_operations_kept : 1;
 	for (struct operation *at = operations->first; at != NULL; at = at->next) {
-		at->id = 0;
-		if (welcome->resumed && at->number > welcome->last_operation) {
-			/* The daemon has not seen it. */
+		if (!lost && at->number > last) {
+			/* The daemon has not seen it, or has it no more. */
 			at->sent = false;
 		}
-		if (!welcome->resumed || at->number > welcome->last_operation) {
+		if (lost || at->number > last) {
 			at->number = 0;
 		}
 	}
-	operations->next_number = welcome->last_operation + 1;
-	if (!welcome->resumed) {
+}
+
+/* Nothing is on the connection. */
+static void hang_up(struct operations *operations)
+{
+	operations->repeating = operations->to_repeat = NULL;
+	operations->n_due = 0;
+	for (struct answered *at = operations->kept; at != NULL; at = at->next) {
+		at->id = 0;
+	}
+	for (struct operation *at = operations->first; at != NULL; at = at->next) {
+		at->id = 0;
+	}
+}
+
+bool operations_welcome(struct operations *operations, const struct welcome *welcome,
+			enum session_fate fate, int64_t now, bool *ret_lost)
+{
+	uint64_t last = welcome->last_operation;
+	bool lost = fate == SESSION_LOST || (fate == SESSION_ANEW && operations->dropped);
+
+	if (last >= operations->next_number) {
+		return false;
+	}
+	hang_up(operations);
+	operations->keeps = welcome->keeps;
+	operations->used_up = last;
+	operations->max_kept =
+		welcome->limits.max_operations_kept > 0 ? welcome->limits.max_operations_kept : 1;
+	operations_durable(operations, welcome->durable_operation);
+	if (fate == SESSION_LOST) {
+		drop_all_kept(operations);
+	} else if (lost) {
+		drop_leases(operations);
+	}
+	renumber(operations, last, lost);
+	operations->next_number = repeat(operations, fate != SESSION_RESUMED, last) + 1;
+	if (lost) {
 		end_all(operations, is_lost, OPERATION_LOST, now);
 	}
 	end_all(operations, is_moot, OPERATION_LOST, now);
+	*ret_lost = lost;
 	return true;
 }
 
-/* A number too far above one that has no answer must wait: the answer would not be kept. */
+/* A number too far above one that has no answer must wait, for the answer would not be kept; and so it must when all is full. */
 static bool may_number(const struct operations *operations)
 {
-	return operations->next_number - operations_next(operations) < operations->max_kept;
+	return operations->next_number - first_unanswered(operations) < operations->max_kept &&
+	       !(operations->keeps && operations_are_full(operations));
 }
 
 static int put(struct operation *operation, uint64_t number, struct stream *stream,
@@ -241,6 +525,13 @@ static int put(struct operation *operation, uint64_t number, struct stream *stre
 int operations_put(struct operations *operations, struct stream *stream, struct arena *arena,
 		   size_t max_pending, uint64_t *next_id, int64_t now)
 {
+	while (operations->to_repeat != NULL && stream_pending(stream) < max_pending) {
+		int r = put_repetition(operations, operations->to_repeat, stream, arena, next_id);
+
+		if (r < 0) {
+			return r;
+		}
+	}
 	for (struct operation *at = operations->first;
 	     at != NULL && stream_pending(stream) < max_pending; at = at->next) {
 		bool fresh = at->number == 0 && number_of(&at->request) != NULL;
@@ -263,16 +554,23 @@ int operations_put(struct operations *operations, struct stream *stream, struct 
 	return 0;
 }
 
-int operations_take(struct operations *operations, const struct reply *reply, int64_t now)
+int operations_take(struct operations *operations, const struct reply *reply, struct arena *arena,
+		    int64_t now)
 {
 	struct operation *before = NULL, *at = operations->first;
 	bool numbered, unused;
 
+	if (reply->id == 0) {
+		return 0;
+	}
+	if (operations->repeating != NULL && operations->repeating->id == reply->id) {
+		return take_repetition(operations, reply);
+	}
 	while (at != NULL && at->id != reply->id) {
 		before = at;
 		at = at->next;
 	}
-	if (at == NULL || reply->id == 0) {
+	if (at == NULL) {
 		return 0;
 	}
 	if (reply->type != REPLY_ERROR && !fits(at->request.type, reply->type)) {
@@ -281,6 +579,10 @@ int operations_take(struct operations *operations, const struct reply *reply, in
 	numbered = at->number != 0;
 	unused = reply->type == REPLY_ERROR && reply->error.operation == 0 &&
 		 reply->error.code != CODE_UNIMPLEMENTED;
+	if (operations->keeps && numbered && !unused && keep(operations, at, reply, arena) < 0) {
+		return -ENOMEM;
+	}
+	operations->dropped = operations->dropped || (numbered && !operations->keeps);
 	unlink_next(operations, before);
 	at->take(at, OPERATION_ANSWERED, reply, now);
 	return numbered && unused ? -ECONNRESET : 1;

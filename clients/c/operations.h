@@ -2,11 +2,12 @@
 /*
  * operations: charges, their return, and leases, on their way over the session's connection; each is done once.
  *
- *   queued --put--> numbered and on the connection --answer--> take()
+ *   queued --put--> numbered and on the connection --answer--> take(), and a copy is kept until it is durable
  *	^____________the connection broke______________|
  *
  * An operation keeps its number until it is answered, so that the daemon can tell a repeat, unless the daemon says that it was
- * not done: then it may be numbered anew. Answers need not come in order, since a charge may wait for room. Questions that are no operations
+ * not done: then it may be numbered anew. Where the daemon has a state file it is kept on with its answer: should another daemon not have
+ * it, it is sent once more, as known. Answers need not come in order, since a charge may wait for room. Questions that are no operations
  * (a metric's kind) may stand in the queue as well, and get no number.
  *
  * Threads: all under the client's lock.
@@ -19,8 +20,17 @@
 
 #define OPERATIONS_MAX 16384u /* that wait for their answers, all callers' together */
 
+struct answered; /* one that is kept with its answer */
 struct stream;
 struct operation;
+
+/* What a Welcome means to a session. */
+enum session_fate {
+	SESSION_RESUMED,  /* the same daemon, with all of it */
+	SESSION_RESTORED, /* another daemon, with what was durable of it */
+	SESSION_LOST,	  /* the same daemon, which has forgotten it */
+	SESSION_ANEW,	  /* another daemon, with nothing of it */
+};
 
 enum operation_end {
 	OPERATION_ANSWERED,
@@ -60,9 +70,17 @@ struct operations {
 	uint64_t next_number;
 	uint32_t max_kept; /* so many may follow one that has no answer */
 	size_t n_due;	   /* on the connection, and should be answered without delay */
+
+	/* Answered and not durable, by their numbers: done with; `repeating` and on: sent again; `to_repeat` and on: to be sent. */
+	struct answered *kept, *last_kept, *repeating, *to_repeat;
+	size_t kept_bytes;
+	size_t max_bytes; /* with as much no new ones are sent */
+	bool keeps;	  /* the daemon has a state file */
+	bool dropped;	  /* one of this session is not kept any more */
+	uint64_t used_up; /* the Welcome's last_operation */
 };
 
-void operations_init(struct operations *operations);
+void operations_init(struct operations *operations, size_t max_bytes);
 
 /* Append. It must not be queued. */
 void operations_add(struct operations *operations, struct operation *operation);
@@ -73,21 +91,33 @@ bool operations_withdraw(struct operations *operations, struct operation *operat
 /* The lowest number that may still be sent: for the Hello. */
 uint64_t operations_next(const struct operations *operations);
 
-/* The connection was welcomed. False: last_operation is not of our session. */
-bool operations_welcome(struct operations *operations, const struct welcome *welcome, int64_t now);
+/*
+ * The connection was welcomed. False: last_operation is not of our session. *ret_lost: what the session held is gone. (It is not if nothing
+ * of a session was durable that another daemon does not know: then all is kept, and done again.)
+ */
+bool operations_welcome(struct operations *operations, const struct welcome *welcome,
+			enum session_fate fate, int64_t now, bool *ret_lost);
+
+/* Up to this number all are in the daemon's state file. */
+void operations_durable(struct operations *operations, uint64_t number);
+
+/* There is no hope that they will be soon: let the oldest go, so that new ones can be sent. */
+void operations_let_go(struct operations *operations);
+bool operations_are_full(const struct operations *operations);
 
 /* Put what is not on the connection yet into its output, as long as that holds less than max_pending. 0 or -ENOMEM. */
 int operations_put(struct operations *operations, struct stream *stream, struct arena *arena,
 		   size_t max_pending, uint64_t *next_id, int64_t now);
 
 /*
- * Is this the answer to one of them? 1: it was, and is taken; 0: no; -EBADMSG: it does not fit the request; -ECONNRESET: it was, and the
- * connection is to be begun anew, since numbers have to be put right.
+ * Is this the answer to one of them? 1: it was, and is taken; 0: no; -EBADMSG: it does not fit the request; -ENOMEM: it was not taken;
+ * -ECONNRESET: it was, and the connection is to be begun anew, since numbers have to be put right.
  */
-int operations_take(struct operations *operations, const struct reply *reply, int64_t now);
+int operations_take(struct operations *operations, const struct reply *reply, struct arena *arena,
+		    int64_t now);
 
 /* Nobody listens at the daemon's address. */
 void operations_unreachable(struct operations *operations, int64_t now);
 
-/* In the child of a fork: begin anew, with nothing. Returns what was queued, a list without a word to the owners. */
+/* With the client, or in the child of a fork: begin anew, with nothing. Returns what was queued, a list without a word to the owners. */
 struct operation *operations_forget(struct operations *operations);

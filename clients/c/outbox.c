@@ -29,10 +29,28 @@ static void free_batch(struct batch *batch)
 	free(batch);
 }
 
+static size_t cost_of(const struct batch *batch)
+{
+	return sizeof(*batch) + batch->len;
+}
+
+static void drop_oldest(struct outbox *outbox)
+{
+	struct batch *batch = outbox->kept;
+
+	outbox->kept = batch->next;
+	if (outbox->unapplied == batch) {
+		outbox->unapplied = batch->next;
+	}
+	outbox->kept_bytes -= cost_of(batch);
+	outbox->n_kept--;
+	free_batch(batch);
+}
+
 static void drop_batches(struct outbox *outbox)
 {
 	while (outbox->kept != NULL) {
-		outbox_drop_oldest(outbox);
+		drop_oldest(outbox);
 	}
 }
 
@@ -210,7 +228,10 @@ static void keep(struct outbox *outbox, struct batch *batch)
 		outbox->last_kept->next = batch;
 	}
 	outbox->last_kept = batch;
-	outbox->kept_bytes += batch->len;
+	if (outbox->unapplied == NULL) {
+		outbox->unapplied = batch;
+	}
+	outbox->kept_bytes += cost_of(batch);
 	outbox->n_kept++;
 	outbox->next_number = batch->number + 1;
 }
@@ -266,32 +287,95 @@ int outbox_entries(struct outbox *outbox, const struct batch *batch, struct add 
 	return 0;
 }
 
-void outbox_drop_oldest(struct outbox *outbox)
+void outbox_applied(struct outbox *outbox, bool keep)
 {
-	struct batch *batch = outbox->kept;
-
-	outbox->kept = batch->next;
-	outbox->kept_bytes -= batch->len;
-	outbox->n_kept--;
-	free_batch(batch);
+	outbox->unapplied = outbox->unapplied->next;
+	while (!keep && outbox->kept != outbox->unapplied) {
+		drop_oldest(outbox);
+	}
 }
 
-int outbox_void(struct outbox *outbox, struct batch *batch)
+void outbox_applied_until(struct outbox *outbox, uint64_t number, bool keep)
+{
+	while (outbox->unapplied != NULL && outbox->unapplied->number <= number) {
+		outbox_applied(outbox, keep);
+	}
+}
+
+void outbox_durable_until(struct outbox *outbox, uint64_t number)
+{
+	while (outbox->kept != outbox->unapplied && outbox->kept->number <= number) {
+		drop_oldest(outbox);
+	}
+}
+
+void outbox_unapply(struct outbox *outbox)
+{
+	outbox->unapplied = outbox->kept;
+}
+
+/* Replace what is in a batch by handles[] and deltas[]. */
+static int replace(struct outbox *outbox, struct batch *batch, size_t n_entries)
 {
 	uint8_t *frame;
 	size_t len;
 	int r;
 
-	r = encode(outbox, batch->number, 0, &len, &frame);
+	r = encode(outbox, batch->number, n_entries, &len, &frame);
 	if (r < 0) {
 		return r;
 	}
-	outbox->kept_bytes -= batch->len - len;
+	outbox->kept_bytes -= cost_of(batch);
 	free(batch->frame);
 	batch->frame = frame;
 	batch->len = len;
-	batch->voided = true;
+	batch->voided = n_entries == 0;
+	outbox->kept_bytes += cost_of(batch);
 	return 0;
+}
+
+int outbox_void(struct outbox *outbox, struct batch *batch)
+{
+	return replace(outbox, batch, 0);
+}
+
+int outbox_void_applied(struct outbox *outbox)
+{
+	for (struct batch *batch = outbox->kept; batch != outbox->unapplied; batch = batch->next) {
+		int r = outbox_void(outbox, batch);
+
+		if (r < 0) {
+			return r;
+		}
+	}
+	return 0;
+}
+
+int outbox_take_out(struct outbox *outbox, struct batch *batch, const struct item_error *errors,
+		    size_t n_errors)
+{
+	struct add entries;
+	size_t n = 0;
+	int r;
+
+	r = outbox_entries(outbox, batch, &entries);
+	if (r < 0) {
+		return r;
+	}
+	memcpy(outbox->deltas, entries.deltas, entries.n_deltas * sizeof(outbox->deltas[0]));
+	for (size_t i = 0; i < n_errors; i++) {
+		if (errors[i].index < entries.n_handles) {
+			outbox->deltas[errors[i].index] = 0; /* which no entry has */
+		}
+	}
+	for (size_t i = 0; i < entries.n_handles; i++) {
+		if (outbox->deltas[i] != 0) {
+			outbox->handles[n] = entries.handles[i];
+			outbox->deltas[n] = outbox->deltas[i];
+			n++;
+		}
+	}
+	return replace(outbox, batch, n);
 }
 
 static uint64_t add_magnitude(uint64_t sum, int64_t n)
@@ -301,12 +385,12 @@ static uint64_t add_magnitude(uint64_t sum, int64_t n)
 	return __builtin_add_overflow(sum, magnitude, &sum) ? UINT64_MAX : sum;
 }
 
-/* What is in kept batches goes back to the counters; returns the magnitude of what does not fit there and was reported. */
+/* What is in batches that were not applied goes back to the counters; returns the magnitude of what does not fit there and was reported. */
 static uint64_t reclaim(struct outbox *outbox)
 {
 	uint64_t sum = 0;
 
-	for (const struct batch *batch = outbox->kept; batch != NULL; batch = batch->next) {
+	for (const struct batch *batch = outbox->unapplied; batch != NULL; batch = batch->next) {
 		struct add entries;
 
 		if (outbox_entries(outbox, batch, &entries) < 0) {
@@ -343,9 +427,18 @@ uint64_t outbox_give_up(struct outbox *outbox)
 	return sum;
 }
 
+/* Is everything before this ticket in batches before this one (NULL: in any)? */
+static bool is_before(const struct outbox *outbox, const struct batch *batch, uint64_t ticket)
+{
+	return (batch == NULL ? outbox->tickets_cut : batch->ticket) >= ticket;
+}
+
 bool outbox_settled(const struct outbox *outbox, uint64_t ticket)
 {
-	uint64_t settled = outbox->kept == NULL ? outbox->tickets_cut : outbox->kept->ticket;
+	return is_before(outbox, outbox->unapplied, ticket);
+}
 
-	return settled >= ticket;
+bool outbox_keeps(const struct outbox *outbox, uint64_t ticket)
+{
+	return !is_before(outbox, outbox->kept, ticket);
 }

@@ -2,14 +2,15 @@
 /*
  * outbox: growth on its way to the daemon.
  *
- *   slots --collect--> unsent, one number per counter --cut--> numbered batches, kept until applied --> gone
+ *   slots --collect--> unsent, one number per counter --cut--> numbered batches --> applied --> durable, and gone
  *
- * A counter whose `unsent` is not zero stands in the queue, once, and is cut in its turn. Batches have contiguous numbers and never
- * change, so that the daemon can tell a repeat. Growth that can't be cut yet stays merged in `unsent`: memory is bounded by the number of
+ * A counter whose `unsent` is not zero stands in the queue, once, and is cut in its turn. Batches have contiguous numbers and don't
+ * change, so that the daemon can tell a repeat. They are kept until they are applied or, where the daemon has a state file, durable: should
+ * the daemon be started anew without them they are sent once more. Growth that can't be cut yet stays merged in `unsent`: memory is bounded by the number of
  * counters and the bytes of batches kept, whatever is added and however long the daemon is away.
  *
  * Tickets: each place in the queue has a number. Everything that was collected before tickets_given was T is counted (or was given back
- * or reported) once outbox_settled(T).
+ * or reported) once outbox_settled(T), and can't be lost with the daemon once outbox_keeps(T) is false, too.
  *
  * Threads: all under the client's lock.
  */
@@ -37,7 +38,10 @@ struct outbox {
 	uint64_t tickets_given, tickets_cut;
 	uint64_t given_back;		/* tickets_given after outbox_give_back was last called */
 	struct batch *kept, *last_kept; /* oldest first */
-	size_t kept_bytes, n_kept;
+	struct batch *
+		unapplied; /* the first kept one that the daemon is not known to have applied; NULL: it has all */
+	size_t kept_bytes; /* what they take in memory */
+	size_t n_kept;
 	uint64_t next_number;
 	struct arena arena; /* of one batch at a time */
 	uint32_t handles[OUTBOX_MAX_ENTRIES];
@@ -71,17 +75,31 @@ int outbox_cut(struct outbox *outbox, uint32_t max_entries, uint32_t max_handles
 /* What a batch holds: valid until the next call with this outbox. 0 or -ENOMEM. */
 int outbox_entries(struct outbox *outbox, const struct batch *batch, struct add *ret_add);
 
-/* The oldest batch is applied: drop it. */
-void outbox_drop_oldest(struct outbox *outbox);
+/* The batch outbox->unapplied is applied. Unless it is to be kept on, so that it can be told to another daemon, it is dropped. */
+void outbox_applied(struct outbox *outbox, bool keep);
+/* All batches up to this number are applied. */
+void outbox_applied_until(struct outbox *outbox, uint64_t number, bool keep);
+/* Drop the applied ones up to this number: they are in the daemon's state file. */
+void outbox_durable_until(struct outbox *outbox, uint64_t number);
+/* Another daemon: none is known to be applied. */
+void outbox_unapply(struct outbox *outbox);
+/* The daemon has applied them and forgotten it: empty those that are applied. 0 or -ENOMEM, some were. */
+int outbox_void_applied(struct outbox *outbox);
+
+/* Take entries out of a batch that the daemon has not counted, so that none will. 0 or -ENOMEM, nothing changed. */
+int outbox_take_out(struct outbox *outbox, struct batch *batch, const struct item_error *errors,
+		    size_t n_errors);
 
 /* Replace a batch by an empty one of the same number, since numbers must have no gaps. 0 or -ENOMEM, nothing changed. */
 int outbox_void(struct outbox *outbox, struct batch *batch);
 
 /*
- * Nothing more will be sent: report everything that is unsent or in a kept batch as lost, per counter, and drop it. Returns the
- * sum of its magnitudes, UINT64_MAX if that is too small.
+ * Nothing more will be sent: report everything that is unsent or in a batch that was not applied as lost, per counter, and drop all.
+ * Returns the sum of its magnitudes, UINT64_MAX if that is too small.
  */
 uint64_t outbox_give_up(struct outbox *outbox);
 
 /* Is all growth up to this ticket (tickets_given at some time) in applied batches? */
 bool outbox_settled(const struct outbox *outbox, uint64_t ticket);
+/* ... and is some of it still kept? */
+bool outbox_keeps(const struct outbox *outbox, uint64_t ticket);

@@ -14,6 +14,9 @@
  * often they are sent. While the daemon is away they accumulate in one number per counter: memory is bounded by the number of
  * counters and max_unacknowledged, whatever is added. A process that ends without ration_close loses what was not sent yet.
  *
+ * A daemon with a state file can be killed at any time, and its machine lose power: what it has counted, granted and leased and not written
+ * yet the library keeps, and tells it again when it is back, so that everything has happened once. See rationd-delivery(7).
+ *
  * Threads: every function may be called from any thread. A client must not be used after ration_close has begun.
  * fork: the child starts empty with a session of its own, the parent keeps what it had; counters stay valid in both, and each
  * counts what is added in it. The child has no background thread until its first add, which starts it (and is not for a signal handler).
@@ -72,14 +75,21 @@ struct ration_loss {
 struct ration_options {
 	size_t size; /* sizeof(struct ration_options): set by RATION_OPTIONS_INIT */
 	/*
-	 * How long the daemon remembers the session after its connection broke; 0..86,400,000; RATION_OPTIONS_INIT says 60,000. What was
-	 * sent and not acknowledged when it broke is counted once if the library is back within this time, else possibly twice; what
-	 * was charged on gauges is held for so long. 0: the session ends with its connection, which suits a command: what it
+	 * How long the daemon remembers the session after its connection broke, or (a minute at least) after it was started anew;
+	 * 0..86,400,000; RATION_OPTIONS_INIT says 60,000. What was sent and not acknowledged when it broke is counted once if the library is back
+	 * within this time, else possibly twice; what was charged on gauges is held for so long. 0: the session ends with its connection, which suits a command: what it
 	 * holds is given back the moment it ends, however it does. Leases need 1,000 or more.
 	 */
 	uint32_t session_lifetime_ms;
 	uint32_t send_interval_ms; /* how long growth waits at most before it is sent; 1..60,000; default 50 */
-	size_t max_unacknowledged; /* bytes of batches kept until acknowledged; 64 KiB..1 GiB; default 4 MiB */
+	/*
+	 * Memory for batches that are kept, and as much again for answered charges; 64 KiB..1 GiB; default 4 MiB. Batches are kept until they are
+	 * acknowledged or, if the daemon has a state file, durable, which takes it a fraction of a second. If it takes longer (a disk that is full,
+	 * say) the library asks for it when half of this is in use. With all of it in use nothing more is sent: what is added is
+	 * merged in the process, and counted when the daemon's file can be written again. Charges go on: after a second, or
+	 * when the daemon says that it can't write, those answered longest ago are let go, and would be lost if it were killed then.
+	 */
+	size_t max_unacknowledged;
 	uint32_t max_counters; /* 1..2^26; default 1,000,000 */
 	/*
 	 * Called from the background thread, or from ration_close, for what can't be counted; one call at a time. It may add, and must not
@@ -103,7 +113,8 @@ RATION_API struct ration *ration_open(const char *url, const struct ration_optio
 /*
  * Deliver what was added, waiting at most timeout_ms, and free the client with its counters (NULL: nothing happens). *ret_undelivered
  * (if not NULL): how much, in magnitude, was not acknowledged. 0, or -ETIMEDOUT if anything was not; it is also reported to on_loss,
- * as RATION_UNAVAILABLE, path by path. If everything was, the daemon is told that the session is over, within the same time and at most
+ * as RATION_UNAVAILABLE, path by path. What was acknowledged is lost if the daemon is killed in the fraction of a second that it takes to write
+ * it, since nobody is there to tell it again: who can't have that calls ration_flush_durable first. If everything was, the daemon is told that the session is over, within the same time and at most
  * a second: it need not remember it for its lifetime, and what it still holds is given back.
  */
 RATION_API int ration_close(struct ration *client, int timeout_ms, uint64_t *ret_undelivered);
@@ -131,9 +142,18 @@ RATION_API void ration_inc(struct ration_counter *counter);
 
 /*
  * Wait until everything added before this call, by any thread, is counted by the daemon (or reported to on_loss). 0; at the end of the
- * time -ENOTCONN if there is no connection, else -ETIMEDOUT.
+ * time -ENOTCONN if there is no connection, else -ETIMEDOUT. Without a connection what is counted and not durable is waited for as well: the daemon
+ * may have been killed.
  */
 RATION_API int ration_flush(struct ration *client, int timeout_ms);
+
+/*
+ * As ration_flush, and wait until all that is in the daemon's state file, with every charge that was answered before and all that was
+ * set: so it stays, whatever becomes of the daemon, its machine or this process. Calls at the same time, of whichever clients, share a write to the
+ * disk. RATION_FAILED_PRECONDITION: the daemon has no state file; RATION_UNAVAILABLE: it can't write it, ration_error() says why, and all goes
+ * on in its memory.
+ */
+RATION_API int ration_flush_durable(struct ration *client, int timeout_ms);
 
 /* ---- reading ---- */
 
@@ -238,6 +258,37 @@ RATION_API int ration_metric_set(struct ration *client, const char *name,
 				 const struct ration_metric *metric, int timeout_ms);
 RATION_API int ration_metric_get(struct ration *client, const char *name, int timeout_ms,
 				 struct ration_metric *ret_metric);
+/* All that are declared or counted, by name. `metric` may call any function of this client but ration_close; what it is given is valid during the call. */
+RATION_API int ration_metric_list(struct ration *client, int timeout_ms,
+				  void (*metric)(void *ctx, const char *name,
+						 const struct ration_metric *metric),
+				  void *ctx);
+
+/* ---- setting what was counted ---- */
+
+/*
+ * Set own values to 0, of path and of all counters below it: totals of its ancestors fall by as much, and usage of limits without a window
+ * does. Counters stay, and so do windows, limits and what is held. *ret_counters (may be NULL): how many were looked at. RATION_NOT_FOUND;
+ * RATION_PERMISSION_DENIED. -ETIMEDOUT: it may go on.
+ */
+RATION_API int ration_reset(struct ration *client, const char *path, int timeout_ms,
+			    uint64_t *ret_counters);
+
+/* What a counter has itself, as ration_walk tells it: without its descendants. */
+struct ration_own {
+	const char *path;
+	int64_t own;
+};
+
+/*
+ * Set n own values, each at one moment; what is added at the same time is added to it. Counters that don't exist are made. `failed` (may be
+ * NULL) is called for each that was not set, with its index in `owns`, a code (enum ration_code) and a text that is valid during the call and may be "".
+ * 0 also if some were not set. RATION_PERMISSION_DENIED. After -ENOTCONN or -ETIMEDOUT some may be set: it can be repeated.
+ */
+RATION_API int ration_import(struct ration *client, const struct ration_own *owns, size_t n,
+			     int timeout_ms,
+			     void (*failed)(void *ctx, size_t index, int code, const char *text),
+			     void *ctx);
 
 /* ---- quotas: charges ---- */
 
@@ -323,8 +374,11 @@ struct ration_charge_options {
  * 1,023 more are sent; further ones wait for it.
  *
  * What is granted on gauges belongs to the client's session: it goes back by ration_uncharge, by ration_close, or when the process has
- * ended and session_lifetime_ms is over. It is gone when the daemon was started anew, or the connection was lost for longer than that. A
- * child after fork holds nothing.
+ * ended and session_lifetime_ms is over. It is gone when the connection was lost for longer than that, or when a daemon without a state file
+ * was started anew. A child after fork holds nothing.
+ *
+ * A charge that was granted stays granted if the daemon is killed before it could write it: it is charged again when this client is
+ * back, even if others were given the room meanwhile. Then usage is above max by that much until it falls.
  */
 RATION_API int ration_charge(struct ration *client, const struct ration_charge_item *items,
 			     size_t n, const struct ration_charge_options *options, int timeout_ms,

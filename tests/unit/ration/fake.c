@@ -160,14 +160,19 @@ void fake_welcome(struct fake_peer *peer, bool resumed, uint64_t last_batch,
 			.resumed = resumed,
 			.last_batch = last_batch,
 			.limits = *limits,
-			.incarnation = text_of("0123456789abcdef"),
+			.incarnation = text_of(peer->incarnation != NULL ? peer->incarnation
+									 : "0123456789abcdef"),
+			.keeps = peer->keeps,
+			.restored = peer->restored,
+			.durable_batch = peer->durable_batch,
+			.durable_operation = peer->durable_operation,
 		},
 	};
 
 	fake_take(peer, REQUEST_HELLO, &request);
 	reply.id = request.id;
 	reply.welcome.last_operation = peer->last_operation;
-	if (!resumed && request.hello.next_operation > 0) {
+	if (!resumed && !peer->restored && request.hello.next_operation > 0) {
 		reply.welcome.last_operation = request.hello.next_operation - 1;
 	}
 	if (ret_hello != NULL) {
@@ -210,6 +215,32 @@ void fake_error(struct fake_peer *peer, uint64_t id, enum code code, const char 
 	const struct reply reply = { .id = id,
 				     .type = REPLY_ERROR,
 				     .error = { .code = code, .text = text_of(text) } };
+
+	fake_send(peer, &reply);
+}
+
+void fake_durable(struct fake_peer *peer, uint64_t batch, uint64_t operation)
+{
+	const struct reply reply = { .type = REPLY_DURABLE,
+				     .durable = { .batch = batch, .operation = operation } };
+
+	fake_send(peer, &reply);
+}
+
+uint64_t fake_take_flush(struct fake_peer *peer)
+{
+	struct request request;
+
+	fake_take(peer, REQUEST_FLUSH, &request);
+	assert_true(request.flush.durable);
+	return request.id;
+}
+
+void fake_flushed(struct fake_peer *peer, uint64_t id)
+{
+	const struct reply reply = { .id = id,
+				     .type = REPLY_FLUSHED,
+				     .flushed = { .durable = true } };
 
 	fake_send(peer, &reply);
 }

@@ -25,7 +25,12 @@ struct fake_peer {
 	size_t at, end, size;
 	struct arena arena; /* of the request taken last */
 	struct arena out;
-	uint64_t last_operation; /* for the Welcome of a session that is resumed */
+
+	/* For the Welcome; to be set before it. */
+	uint64_t last_operation; /* of a session that is resumed or restored */
+	bool keeps, restored;
+	uint64_t durable_batch, durable_operation;
+	const char *incarnation; /* 16 characters; NULL: the same as ever */
 };
 
 /* Listen on a socket in `dir`, anew after fake_close too. */
@@ -64,3 +69,7 @@ void fake_item_error(struct fake_peer *peer, uint64_t id, uint64_t batch, uint32
 		     enum code code, const char *text);
 void fake_error(struct fake_peer *peer, uint64_t id, enum code code, const char *text);
 void fake_goodbye(struct fake_peer *peer, enum code code, const char *text);
+void fake_durable(struct fake_peer *peer, uint64_t batch, uint64_t operation);
+/* Take a Flush that is to be durable; returns its id. */
+uint64_t fake_take_flush(struct fake_peer *peer);
+void fake_flushed(struct fake_peer *peer, uint64_t id);

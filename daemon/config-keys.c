@@ -204,6 +204,22 @@ const struct config_key config_keys[] = {
 		.help = "How long a stop may take to answer what the sockets hold.",
 	},
 	{
+		DAEMON("http_max_connections", CONFIG_COUNT, http_max_connections),
+		.fallback = 1024,
+		.min = 2,
+		.max = 100000,
+		.fixed = true,
+		.help = "How many connections for HTTP there can be. Who comes then waits to be accepted.",
+	},
+	{
+		DAEMON("http_timeout", CONFIG_DURATION, http_timeout_ns),
+		.fallback = 30 * DURATION_S,
+		.min = 10 * DURATION_MS,
+		.max = DURATION_H,
+		.fixed = true,
+		.help = "A connection for HTTP on which nothing comes for so long is closed; so a page must be taken whole within it.",
+	},
+	{
 		DAEMON("state", CONFIG_PATH, state),
 		.fallback_path = CONFIG_DEFAULT_STATE,
 		.zero = "none",

@@ -454,12 +454,13 @@ size_t config_fixed_changes(const struct config *old, const struct config *new,
 	return n;
 }
 
+static int compare_name(const void *name, const void *metric)
+{
+	return strcmp(name, ((const struct config_metric *)metric)->name);
+}
+
 const struct config_metric *config_metric_find(const struct config *config, const char *name)
 {
-	for (size_t i = 0; i < config->n_metrics; i++) {
-		if (strcmp(config->metrics[i].name, name) == 0) {
-			return &config->metrics[i];
-		}
-	}
-	return NULL;
+	return bsearch(name, config->metrics, config->n_metrics, sizeof(*config->metrics),
+		       compare_name);
 }

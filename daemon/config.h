@@ -77,6 +77,8 @@ struct config {
 	int64_t max_handles_total;
 	int64_t flush_interval_ns;
 	int64_t stop_timeout_ns;
+	int64_t http_max_connections;
+	int64_t http_timeout_ns;
 	char state[CONFIG_MAX_PATH]; /* "": no file */
 	int64_t checkpoint_interval_ns;
 	struct settings settings;

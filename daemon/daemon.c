@@ -109,7 +109,8 @@ static void on_accepted(void *ctx, int fd, const char *peer)
 /* As many file descriptors as max_connections needs, where the hard limit allows that. */
 static void allow_files(struct daemon *daemon)
 {
-	rlim_t wanted = (rlim_t)daemon->config->max_connections + LISTENERS_MAX +
+	rlim_t wanted = (rlim_t)daemon->config->max_connections +
+			(rlim_t)daemon->config->http_max_connections + LISTENERS_MAX +
 			3 * daemon->n_workers + DAEMON_SPARE_FILES;
 	struct rlimit limit;
 
@@ -428,6 +429,7 @@ int daemon_new(struct config *config, const struct config_source *source,
 	daemon->signal_fd = -1;
 	(void)pthread_mutex_init(&daemon->detached_lock, NULL);
 	(void)pthread_mutex_init(&daemon->rules_lock, NULL);
+	(void)pthread_mutex_init(&daemon->config_lock, NULL);
 	daemon->config = config;
 	daemon->source = source;
 	daemon->n_workers = choose_workers(config);
@@ -461,6 +463,9 @@ int daemon_new(struct config *config, const struct config_source *source,
 		r = make_listeners(daemon);
 	}
 	if (r == 0) {
+		r = http_new(daemon, &daemon->http);
+	}
+	if (r == 0) {
 		r = set_events(daemon);
 	}
 	if (r != 0) {
@@ -485,6 +490,7 @@ struct daemon *daemon_free(struct daemon *daemon)
 	if (daemon == NULL) {
 		return NULL;
 	}
+	(void)http_free(daemon->http);
 	listeners_deinit(&daemon->listeners);
 	for (unsigned i = 0; daemon->workers != NULL && i < daemon->n_workers; i++) {
 		worker_close(&daemon->workers[i]);
@@ -496,6 +502,7 @@ struct daemon *daemon_free(struct daemon *daemon)
 	held_deinit(&daemon->detached);
 	(void)pthread_mutex_destroy(&daemon->detached_lock);
 	(void)pthread_mutex_destroy(&daemon->rules_lock);
+	(void)pthread_mutex_destroy(&daemon->config_lock);
 	(void)engine_free(daemon->engine);
 	watchdog_deinit(&daemon->watchdog);
 	reload_desk_deinit(&daemon->reload_desk);
@@ -517,14 +524,14 @@ struct daemon *daemon_free(struct daemon *daemon)
 
 /* ---- running ---- */
 
-static int start_workers(struct daemon *daemon)
+static int start_threads(struct daemon *daemon)
 {
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < daemon->n_workers; i++) {
 		r = worker_start(&daemon->workers[i]);
 	}
-	return r;
+	return r == 0 && daemon->http != NULL ? http_start(daemon->http) : r;
 }
 
 static void stop_workers(struct daemon *daemon)
@@ -603,7 +610,7 @@ static void tell_final(struct daemon *daemon)
 
 int daemon_run(struct daemon *daemon)
 {
-	int r = start_workers(daemon);
+	int r = start_threads(daemon);
 
 	if (r == 0) {
 		r = watchdog_start(&daemon->watchdog, daemon);
@@ -621,6 +628,7 @@ int daemon_run(struct daemon *daemon)
 	}
 	notify_stopping();
 	set_state(daemon, DAEMON_STOPPING);
+	http_stop(daemon->http, daemon->config->stop_timeout_ns);
 	listeners_stop(&daemon->listeners);
 	stop_workers(daemon);
 	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ true);

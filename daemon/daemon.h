@@ -6,6 +6,7 @@
  */
 #include "daemon/config.h"
 #include "daemon/directory.h"
+#include "daemon/http/http.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/reload-desk.h"
@@ -43,6 +44,7 @@ struct daemon {
 	struct directory directory;
 	struct worker *workers;
 	unsigned n_workers;
+	struct http *http; /* NULL: no socket for it */
 	uint8_t incarnation[DAEMON_INCARNATION_BYTES];
 	int64_t started_ns; /* monotonic */
 	struct waiting waiting;
@@ -56,6 +58,11 @@ struct daemon {
 	 */
 	pthread_mutex_t rules_lock;
 	uint64_t rules_version; /* one more with every change */
+	/*
+	 * Guards the pointer to the configuration, for who looks a metric up in it while counters can't go away: nobody waits for anything
+	 * with it held. It changes with both locks held.
+	 */
+	pthread_mutex_t config_lock;
 
 	struct reload_desk reload_desk;
 

@@ -158,7 +158,9 @@ static int replace_rules(struct daemon *daemon, struct config *config)
 	r = engine_rules_replace(daemon->engine, rules, config->n_quotas, daemon_time(), take_fault,
 				 &replacing);
 	if (r == 0) {
+		(void)pthread_mutex_lock(&daemon->config_lock);
 		daemon->config = config;
+		(void)pthread_mutex_unlock(&daemon->config_lock);
 		daemon->rules_version++;
 	}
 	(void)pthread_mutex_unlock(&daemon->rules_lock);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 /* Ticks in the time that the service manager waits: so a question can take up to three of them to be answered. */
 #define WATCHDOG_TICKS 4
@@ -18,22 +19,30 @@ static void ask(struct watchdog *watchdog, struct daemon *daemon)
 	for (unsigned i = 0; i < daemon->n_workers; i++) {
 		worker_ask(&daemon->workers[i], watchdog->asked);
 	}
+	if (daemon->http != NULL) {
+		http_ask(daemon->http, watchdog->asked);
+	}
 }
 
-/* The thread that has not answered yet; NULL: all have. */
-static const struct worker *silent_worker(const struct watchdog *watchdog,
-					  const struct daemon *daemon)
+#define NAME_SIZE 24u
+
+/* The thread that has not answered yet, by its name in name[NAME_SIZE]; false: all have. */
+static bool find_silent(const struct watchdog *watchdog, const struct daemon *daemon, char *name)
 {
 	for (unsigned i = 0; i < daemon->n_workers; i++) {
 		if (worker_answered(&daemon->workers[i]) != watchdog->asked) {
-			return &daemon->workers[i];
+			(void)snprintf(name, NAME_SIZE, "worker-%u", i);
+			return true;
 		}
 	}
-	return NULL;
+	if (daemon->http != NULL && http_answered(daemon->http) != watchdog->asked) {
+		(void)snprintf(name, NAME_SIZE, "http");
+		return true;
+	}
+	return false;
 }
 
-static void name_silent(struct watchdog *watchdog, struct daemon *daemon,
-			const struct worker *silent)
+static void name_silent(struct watchdog *watchdog, struct daemon *daemon, const char *silent)
 {
 	int64_t waited = clock_monotonic_ns() - watchdog->asked_ns;
 
@@ -42,20 +51,20 @@ static void name_silent(struct watchdog *watchdog, struct daemon *daemon,
 	}
 	watchdog->named = watchdog->asked;
 	log_event(&daemon->log, LOG_KIND_MAX, 0, LOG_ERR, &(struct log_about){ .id = LOG_ID_HANGS },
-		  "worker-%u has not gone round for %" PRIi64
+		  "%s has not gone round for %" PRIi64
 		  " ms: the service manager is no longer told that all is well",
-		  silent->index, waited / 1000000);
+		  silent, waited / 1000000);
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct daemon *daemon = arg;
 	struct watchdog *watchdog = &daemon->watchdog;
-	const struct worker *silent = silent_worker(watchdog, daemon);
+	char silent[NAME_SIZE];
 
 	(void)fd;
 	(void)what;
-	if (silent != NULL) {
+	if (find_silent(watchdog, daemon, silent)) {
 		name_silent(watchdog, daemon, silent);
 		return;
 	}

@@ -5,12 +5,12 @@
 
 #include "lib/base/duration.h"
 
-void expose_init(struct expose *expose, struct engine *engine, struct page *page,
+void expose_init(struct expose *expose, struct engine *engine, struct sheet *sheet,
 		 struct quota_time time, expose_look_up look_up, void *ctx)
 {
 	memset(expose, 0, sizeof(*expose));
 	expose->engine = engine;
-	expose->page = page;
+	expose->sheet = sheet;
 	expose->time = time;
 	expose->look_up = look_up;
 	expose->ctx = ctx;
@@ -35,10 +35,10 @@ static void begin_family(struct expose *expose, bool counter)
 		.unit = expose->said.unit,
 	};
 
-	expose->family = (struct page_family){
+	expose->family = (struct sheet_family){
 		.name = expose->name,
 		.name_len = family_name(&metric, exists, expose, expose->name, &expose->has_unit),
-		.type = counter ? PAGE_COUNTER : PAGE_GAUGE,
+		.type = counter ? SHEET_COUNTER : SHEET_GAUGE,
 		.help = expose->said.help,
 		.unit = expose->has_unit ? expose->said.unit : "",
 	};
@@ -47,7 +47,7 @@ static void begin_family(struct expose *expose, bool counter)
 			       (int)expose->metric_len, expose->metric);
 		expose->family.help = expose->help;
 	}
-	page_family(expose->page, &expose->family);
+	sheet_family(expose->sheet, &expose->family);
 	expose->family_begun = true;
 }
 
@@ -74,10 +74,10 @@ static void show(void *ctx, const struct engine_entry *entry)
 	if (!expose->family_begun) {
 		begin_family(expose, entry->reading.kind == ENGINE_COUNTER);
 	}
-	labels_put(expose->page, &expose->levels, entry->path, entry->len, expose->metric_len,
+	labels_put(expose->sheet, &expose->levels, entry->path, entry->len, expose->metric_len,
 		   exists, expose);
-	page_sample(expose->page, &expose->family, entry->reading.own);
-	page_created(expose->page, &expose->family, entry->reading.born_ns);
+	sheet_sample(expose->sheet, &expose->family, entry->reading.own);
+	sheet_created(expose->sheet, &expose->family, entry->reading.born_ns);
 }
 
 static void some_metrics(struct expose *expose, size_t n)
@@ -94,7 +94,7 @@ static void some_metrics(struct expose *expose, size_t n)
 struct figure {
 	const char *name;
 	const char *help;
-	enum page_type type;
+	enum sheet_type type;
 	bool (*get)(const struct engine_limited *limited, double *ret_real, int64_t *ret_value);
 };
 
@@ -173,43 +173,43 @@ static bool get_forced(const struct engine_limited *limited, double *ret_real, i
 }
 
 static const struct figure figures[] = {
-	{ "rationd_quota_usage", "What is used of a limit, in its window.", PAGE_GAUGE, get_usage },
-	{ "rationd_quota_peak", "The most that was used of it, in one window.", PAGE_GAUGE,
+	{ "rationd_quota_usage", "What is used of a limit, in its window.", SHEET_GAUGE, get_usage },
+	{ "rationd_quota_peak", "The most that was used of it, in one window.", SHEET_GAUGE,
 	  get_peak },
-	{ "rationd_quota_max", "What a charge must not pass; of a rate, its burst.", PAGE_GAUGE,
+	{ "rationd_quota_max", "What a charge must not pass; of a rate, its burst.", SHEET_GAUGE,
 	  get_max },
-	{ "rationd_quota_high", "What a charge may pass, and is told so.", PAGE_GAUGE, get_high },
-	{ "rationd_quota_low", "What is protected as far as there is room.", PAGE_GAUGE, get_low },
-	{ "rationd_quota_min", "What is protected.", PAGE_GAUGE, get_min },
-	{ "rationd_quota_rate", "So many a second, in the long run.", PAGE_GAUGE, get_rate },
-	{ "rationd_quota_shadow", "1: a limit that is tried out and refuses nothing.", PAGE_GAUGE,
+	{ "rationd_quota_high", "What a charge may pass, and is told so.", SHEET_GAUGE, get_high },
+	{ "rationd_quota_low", "What is protected as far as there is room.", SHEET_GAUGE, get_low },
+	{ "rationd_quota_min", "What is protected.", SHEET_GAUGE, get_min },
+	{ "rationd_quota_rate", "So many a second, in the long run.", SHEET_GAUGE, get_rate },
+	{ "rationd_quota_shadow", "1: a limit that is tried out and refuses nothing.", SHEET_GAUGE,
 	  get_shadow },
 	{ "rationd_quota_refusals", "Charges that the limit refused, or as a shadow would have.",
-	  PAGE_COUNTER, get_refusals },
-	{ "rationd_quota_forced", "What was added past the max.", PAGE_COUNTER, get_forced },
+	  SHEET_COUNTER, get_refusals },
+	{ "rationd_quota_forced", "What was added past the max.", SHEET_COUNTER, get_forced },
 };
 
 #define N_FIGURES (sizeof(figures) / sizeof(figures[0]))
 
-static void put_window(struct page *page, const struct window *window)
+static void put_window(struct sheet *sheet, const struct window *window)
 {
 	char text[ENGINE_MAX_WINDOW_TEXT];
 
 	switch (window->kind) {
 	case WINDOW_NONE:
-		page_label(page, "window", "none", 4);
+		sheet_label(sheet, "window", "none", 4);
 		break;
 	case WINDOW_PER:
 		(void)duration_format(window->duration_ns, text);
-		page_label(page, "window", text, strlen(text));
+		sheet_label(sheet, "window", text, strlen(text));
 		break;
 	case WINDOW_CALENDAR:
 		(void)engine_window_text(window, text);
-		page_label(page, "window", text + strlen("per calendar "),
-			   strlen(text) - strlen("per calendar "));
+		sheet_label(sheet, "window", text + strlen("per calendar "),
+			    strlen(text) - strlen("per calendar "));
 		break;
 	case WINDOW_RATE:
-		page_label(page, "window", "rate", 4);
+		sheet_label(sheet, "window", "rate", 4);
 		break;
 	}
 }
@@ -218,11 +218,11 @@ static void show_figure(void *ctx, const struct engine_limited *limited)
 {
 	struct expose *expose = ctx;
 	const struct figure *figure = &figures[expose->figure];
-	struct page_family family = { .name = figure->name,
-				      .name_len = strlen(figure->name),
-				      .type = figure->type,
-				      .help = figure->help,
-				      .unit = "" };
+	struct sheet_family family = { .name = figure->name,
+				       .name_len = strlen(figure->name),
+				       .type = figure->type,
+				       .help = figure->help,
+				       .unit = "" };
 	double real = 0;
 	int64_t value = 0;
 
@@ -230,16 +230,16 @@ static void show_figure(void *ctx, const struct engine_limited *limited)
 		return;
 	}
 	if (!expose->figure_begun) {
-		page_family(expose->page, &family);
+		sheet_family(expose->sheet, &family);
 		expose->figure_begun = true;
 	}
-	page_labels(expose->page);
-	page_label(expose->page, "path", limited->path, limited->len);
-	put_window(expose->page, limited->window);
+	sheet_labels(expose->sheet);
+	sheet_label(expose->sheet, "path", limited->path, limited->len);
+	put_window(expose->sheet, limited->window);
 	if (figure->get == get_rate) {
-		page_sample_real(expose->page, &family, real);
+		sheet_sample_real(expose->sheet, &family, real);
 	} else {
-		page_sample(expose->page, &family, value);
+		sheet_sample(expose->sheet, &family, value);
 	}
 }
 

@@ -18,7 +18,7 @@
 #include "lib/engine/quota.h"
 #include "lib/expose/family.h"
 #include "lib/expose/labels.h"
-#include "lib/expose/page.h"
+#include "lib/expose/sheet.h"
 
 #define EXPOSE_MAX_TEXT 256u
 
@@ -29,13 +29,16 @@ struct expose_metric {
 	char unit[EXPOSE_MAX_TEXT];
 };
 
-/* All of *ret_metric; called once for each metric of a page, in no read section. */
+/*
+ * All of *ret_metric; called once for each metric of a page. It is called in a read section: it must not wait for anyone who waits for a
+ * grace period.
+ */
 typedef void (*expose_look_up)(void *ctx, const char *name, size_t len,
 			       struct expose_metric *ret_metric);
 
 struct expose {
 	struct engine *engine;
-	struct page *page;
+	struct sheet *sheet;
 	struct quota_time time;
 	expose_look_up look_up;
 	void *ctx;
@@ -53,13 +56,13 @@ struct expose {
 	bool family_begun, has_unit;
 	struct expose_metric said;
 	struct levels levels;
-	struct page_family family;
+	struct sheet_family family;
 	char name[FAMILY_MAX_NAME];
 	char help[EXPOSE_MAX_TEXT + PATH_MAX_SEGMENT];
 };
 
 /* `page` is begun, and the caller's. `time`: for windows of limits. */
-void expose_init(struct expose *expose, struct engine *engine, struct page *page,
+void expose_init(struct expose *expose, struct engine *engine, struct sheet *sheet,
 		 struct quota_time time, expose_look_up look_up, void *ctx);
 
 /* Write the next counters, about `n` of them. False: there are none left; end the page. */

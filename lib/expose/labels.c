@@ -281,42 +281,42 @@ static bool is_first(const struct split *split, const char *path, labels_exists 
 
 /* ---- labels ---- */
 
-static void put_decoded(struct page *page, const char *value, size_t len)
+static void put_decoded(struct sheet *sheet, const char *value, size_t len)
 {
 	const char *end = value + len, *percent;
 
 	while ((percent = memchr(value, '%', (size_t)(end - value))) != NULL) {
-		page_label_text(page, value, (size_t)(percent - value));
-		page_label_text(page, percent[2] == 'F' ? "/" : "%", 1);
+		sheet_label_text(sheet, value, (size_t)(percent - value));
+		sheet_label_text(sheet, percent[2] == 'F' ? "/" : "%", 1);
 		value = percent + 3;
 	}
-	page_label_text(page, value, (size_t)(end - value));
+	sheet_label_text(sheet, value, (size_t)(end - value));
 }
 
-static void put_levels(struct page *page, const struct split *split)
+static void put_levels(struct sheet *sheet, const struct split *split)
 {
 	for (size_t i = 0; i < split->n_levels; i++) {
-		page_label_begin(page, split->levels->names[i].at, split->levels->names[i].len);
-		put_decoded(page, split->levels_at[i].at, split->levels_at[i].len);
-		page_label_end(page);
+		sheet_label_begin(sheet, split->levels->names[i].at, split->levels->names[i].len);
+		put_decoded(sheet, split->levels_at[i].at, split->levels_at[i].len);
+		sheet_label_end(sheet);
 	}
 }
 
-static void put_keys(struct page *page, const struct split *split)
+static void put_keys(struct sheet *sheet, const struct split *split)
 {
 	for (size_t i = 0; i < split->n; i++) {
 		const struct segment *segment = &split->segments[i];
 
 		if (segment->key_len > 0) {
-			page_label_begin(page, segment->at, segment->key_len);
-			put_decoded(page, segment->at + segment->key_len + 1,
+			sheet_label_begin(sheet, segment->at, segment->key_len);
+			put_decoded(sheet, segment->at + segment->key_len + 1,
 				    segment->len - segment->key_len - 1);
-			page_label_end(page);
+			sheet_label_end(sheet);
 		}
 	}
 }
 
-static void put_plain(struct page *page, const struct split *split)
+static void put_plain(struct sheet *sheet, const struct split *split)
 {
 	bool any = false;
 
@@ -327,33 +327,33 @@ static void put_plain(struct page *page, const struct split *split)
 			continue;
 		}
 		if (any) {
-			page_label_text(page, "/", 1);
+			sheet_label_text(sheet, "/", 1);
 		} else {
-			page_label_begin(page, "path", 4);
+			sheet_label_begin(sheet, "path", 4);
 		}
 		any = true;
-		page_label_text(page, segment->at, segment->len);
+		sheet_label_text(sheet, segment->at, segment->len);
 	}
 	if (any) {
-		page_label_end(page);
+		sheet_label_end(sheet);
 	}
 }
 
-void labels_put(struct page *page, const struct levels *levels, const char *path, size_t len,
+void labels_put(struct sheet *sheet, const struct levels *levels, const char *path, size_t len,
 		size_t metric_len, labels_exists exists, void *ctx)
 {
 	struct split split;
 
-	page_labels(page);
+	sheet_labels(sheet);
 	if (len == metric_len) {
 		return;
 	}
 	split_path(&split, levels, path, len, metric_len);
 	if (split.whole || !is_first(&split, path, exists, ctx)) {
-		page_label(page, "path", path + metric_len + 1, len - metric_len - 1);
+		sheet_label(sheet, "path", path + metric_len + 1, len - metric_len - 1);
 		return;
 	}
-	put_levels(page, &split);
-	put_keys(page, &split);
-	put_plain(page, &split);
+	put_levels(sheet, &split);
+	put_keys(sheet, &split);
+	put_plain(sheet, &split);
 }

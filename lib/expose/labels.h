@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/expose/page.h"
+#include "lib/expose/sheet.h"
 #include "lib/names/path.h"
 
 /* [a-zA-Z_][a-zA-Z0-9_]*, and no "__" first: those are Prometheus's own. */
@@ -47,5 +47,5 @@ void levels_init(struct levels *levels, const char *text);
 typedef bool (*labels_exists)(void *ctx, const char *path, size_t len);
 
 /* Put the labels of a path into the page; `metric_len` of its bytes are the metric. */
-void labels_put(struct page *page, const struct levels *levels, const char *path, size_t len,
+void labels_put(struct sheet *sheet, const struct levels *levels, const char *path, size_t len,
 		size_t metric_len, labels_exists exists, void *ctx);

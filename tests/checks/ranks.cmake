@@ -24,7 +24,7 @@ set(users_event daemon)
 set(users_sqlite3 daemon)
 set(users_systemd/ daemon)
 set(users_ini.h daemon)
-set(users_jansson clients/cli)
+set(users_jansson clients/cli daemon)
 set(users_urcu lib/rcu lib/names lib/engine)
 set(users_ration.h clients/c clients/cli)
 

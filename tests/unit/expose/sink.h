@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/expose/page.h"
+#include "lib/expose/sheet.h"
 #include "tests/support/test.h"
 
 struct sink {

@@ -66,18 +66,18 @@ static void add(struct world *world, const char *path, int64_t n)
 	}
 }
 
-static const char *write_page(struct world *world, enum page_format format, size_t n)
+static const char *write_page(struct world *world, enum sheet_format format, size_t n)
 {
-	static struct page page;
+	static struct sheet sheet;
 	static struct expose expose;
 
 	sink_clear(&world->sink);
-	page_init(&page, format, sink_take, &world->sink);
-	expose_init(&expose, world->engine, &page, (struct quota_time){ 0 }, look_up, world);
+	sheet_init(&sheet, format, sink_take, &world->sink);
+	expose_init(&expose, world->engine, &sheet, (struct quota_time){ 0 }, look_up, world);
 	while (expose_some(&expose, n)) {
 		/* the next piece */
 	}
-	page_end(&page);
+	sheet_end(&sheet);
 	return world->sink.text;
 }
 
@@ -101,7 +101,7 @@ static void test_page(void **state)
 	add(world, "requests/globex", 0);
 	add(world, "held/x", -3);
 	/* Newest first; inner counters that count nothing are left out. */
-	assert_string_equal(write_page(world, PAGE_TEXT, 1),
+	assert_string_equal(write_page(world, SHEET_TEXT, 1),
 			    "# HELP held_s held, as rationd counts it.\n"
 			    "# TYPE held_s gauge\n"
 			    "held_s{path=\"x\"} -3\n"
@@ -111,7 +111,7 @@ static void test_page(void **state)
 			    "requests_total{tenant=\"acme\"} 2\n"
 			    "requests_total{tenant=\"acme\",service=\"web\"} 5\n");
 	/* Births are unique: what began at one moment is told apart by nanoseconds. */
-	assert_non_null(strstr(write_page(world, PAGE_OPENMETRICS, 100),
+	assert_non_null(strstr(write_page(world, SHEET_OPENMETRICS, 100),
 			       "# TYPE requests counter\n"
 			       "requests_total{tenant=\"globex\"} 0\n"
 			       "requests_created{tenant=\"globex\"} 1.5"));
@@ -123,8 +123,8 @@ static void test_empty(void **state)
 {
 	struct world *world = *state;
 
-	assert_null(write_page(world, PAGE_TEXT, 100));
-	assert_string_equal(write_page(world, PAGE_OPENMETRICS, 100), "# EOF\n");
+	assert_null(write_page(world, SHEET_TEXT, 100));
+	assert_string_equal(write_page(world, SHEET_OPENMETRICS, 100), "# EOF\n");
 }
 
 static void test_limits(void **state)
@@ -147,7 +147,7 @@ static void test_limits(void **state)
 	      limits);
 	limit(world, "requests", (struct window){ .kind = WINDOW_CALENDAR, .unit = WINDOW_WEEK },
 	      limits);
-	(void)write_page(world, PAGE_TEXT, 1);
+	(void)write_page(world, SHEET_TEXT, 1);
 	assert_non_null(strstr(world->sink.text, "# TYPE rationd_quota_usage gauge\n"));
 	assert_non_null(
 		strstr(world->sink.text,
@@ -180,10 +180,10 @@ static void test_pieces(void **state)
 		(void)snprintf(path, sizeof(path), "m%d/k=%d/x%d", i % 7, i % 11, i);
 		add(world, path, i);
 	}
-	whole = strdup(write_page(world, PAGE_OPENMETRICS, SIZE_MAX));
+	whole = strdup(write_page(world, SHEET_OPENMETRICS, SIZE_MAX));
 	assert_non_null(whole);
 	for (size_t n = 1; n < 5000; n = n * 3 + 1) {
-		assert_string_equal(write_page(world, PAGE_OPENMETRICS, n), whole);
+		assert_string_equal(write_page(world, SHEET_OPENMETRICS, n), whole);
 	}
 	for (int i = 0; i < 3000; i++) {
 		const char *found;

@@ -26,23 +26,23 @@ static bool exists(void *ctx, const char *path, size_t len)
 	return false;
 }
 
-static const struct page_family family = {
-	.name = "m", .name_len = 1, .type = PAGE_GAUGE, .help = "", .unit = ""
+static const struct sheet_family family = {
+	.name = "m", .name_len = 1, .type = SHEET_GAUGE, .help = "", .unit = ""
 };
 
 /* The labels of a path, as text that is good until the next call. */
 static const char *labels_of(struct world *world, const char *levels_text, const char *path)
 {
 	static char text[8192];
-	static struct page page;
+	static struct sheet sheet;
 	struct sink sink = { 0 };
 	struct levels levels;
 
 	levels_init(&levels, levels_text);
-	page_init(&page, PAGE_TEXT, sink_take, &sink);
-	labels_put(&page, &levels, path, strlen(path), strcspn(path, "/"), exists, world);
-	page_sample(&page, &family, 0);
-	page_end(&page);
+	sheet_init(&sheet, SHEET_TEXT, sink_take, &sink);
+	labels_put(&sheet, &levels, path, strlen(path), strcspn(path, "/"), exists, world);
+	sheet_sample(&sheet, &family, 0);
+	sheet_end(&sheet);
 	(void)snprintf(text, sizeof(text), "%.*s", (int)(sink.len - 4), sink.text + 1);
 	sink_clear(&sink);
 	return text;

@@ -1,38 +1,38 @@
-/* page: lines as both formats have them, whatever the texts. */
+/* sheet: lines as both formats have them, whatever the texts. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "tests/unit/expose/sink.h"
 
-static struct page page;
+static struct sheet sheet;
 
-static const struct page_family counter = { .name = "requests",
-					    .name_len = 8,
-					    .type = PAGE_COUNTER,
-					    .help = "All \"of\" them\\.\n2",
-					    .unit = "" };
-static const struct page_family gauge = {
-	.name = "held_bytes", .name_len = 10, .type = PAGE_GAUGE, .help = "Held.", .unit = "bytes"
+static const struct sheet_family counter = { .name = "requests",
+					     .name_len = 8,
+					     .type = SHEET_COUNTER,
+					     .help = "All \"of\" them\\.\n2",
+					     .unit = "" };
+static const struct sheet_family gauge = {
+	.name = "held_bytes", .name_len = 10, .type = SHEET_GAUGE, .help = "Held.", .unit = "bytes"
 };
 
-static void write_page(struct sink *sink, enum page_format format)
+static void write_page(struct sink *sink, enum sheet_format format)
 {
-	page_init(&page, format, sink_take, sink);
-	page_family(&page, &counter);
-	page_labels(&page);
-	page_sample(&page, &counter, 0);
-	page_created(&page, &counter, INT64_C(1700000000000000042));
-	page_labels(&page);
-	page_label(&page, "a", "x\"y\\z\nw", 7);
-	page_label(&page, "b", "", 0);
-	page_sample(&page, &counter, INT64_MAX);
-	page_created(&page, &counter, 5);
-	page_family(&page, &gauge);
-	page_labels(&page);
-	page_sample(&page, &gauge, INT64_MIN);
-	page_sample_real(&page, &gauge, 0.1);
-	page_created(&page, &gauge, 5);
-	page_end(&page);
+	sheet_init(&sheet, format, sink_take, sink);
+	sheet_family(&sheet, &counter);
+	sheet_labels(&sheet);
+	sheet_sample(&sheet, &counter, 0);
+	sheet_created(&sheet, &counter, INT64_C(1700000000000000042));
+	sheet_labels(&sheet);
+	sheet_label(&sheet, "a", "x\"y\\z\nw", 7);
+	sheet_label(&sheet, "b", "", 0);
+	sheet_sample(&sheet, &counter, INT64_MAX);
+	sheet_created(&sheet, &counter, 5);
+	sheet_family(&sheet, &gauge);
+	sheet_labels(&sheet);
+	sheet_sample(&sheet, &gauge, INT64_MIN);
+	sheet_sample_real(&sheet, &gauge, 0.1);
+	sheet_created(&sheet, &gauge, 5);
+	sheet_end(&sheet);
 }
 
 static void test_text(void **state)
@@ -40,7 +40,7 @@ static void test_text(void **state)
 	struct sink sink = { 0 };
 
 	(void)state;
-	write_page(&sink, PAGE_TEXT);
+	write_page(&sink, SHEET_TEXT);
 	assert_string_equal(sink.text,
 			    "# HELP requests_total All \"of\" them\\\\.\\n2\n"
 			    "# TYPE requests_total counter\n"
@@ -58,7 +58,7 @@ static void test_openmetrics(void **state)
 	struct sink sink = { 0 };
 
 	(void)state;
-	write_page(&sink, PAGE_OPENMETRICS);
+	write_page(&sink, SHEET_OPENMETRICS);
 	assert_string_equal(sink.text,
 			    "# HELP requests All \\\"of\\\" them\\\\.\\n2\n"
 			    "# TYPE requests counter\n"
@@ -83,13 +83,13 @@ static void test_pieces(void **state)
 	size_t at = 0;
 
 	(void)state;
-	page_init(&page, PAGE_TEXT, sink_take, &sink);
-	page_labels(&page);
+	sheet_init(&sheet, SHEET_TEXT, sink_take, &sink);
+	sheet_labels(&sheet);
 	for (int64_t i = 0; i < 10000; i++) {
-		page_sample(&page, &counter, i);
+		sheet_sample(&sheet, &counter, i);
 	}
-	page_end(&page);
-	assert_int_equal(sink.largest, PAGE_PIECE);
+	sheet_end(&sheet);
+	assert_int_equal(sink.largest, SHEET_PIECE);
 	for (int i = 0; i < 10000; i++) {
 		(void)snprintf(line, sizeof(line), "requests_total %d\n", i);
 		assert_memory_equal(sink.text + at, line, strlen(line));
@@ -102,20 +102,20 @@ static void test_pieces(void **state)
 /* More labels than there is room for are cut short, and the line is good still. */
 static void test_long_labels(void **state)
 {
-	static char value[PAGE_MAX_LABELS];
+	static char value[SHEET_MAX_LABELS];
 
 	(void)state;
 	memset(value, '"', sizeof(value));
-	for (size_t len = PAGE_MAX_LABELS / 2 - 20; len < PAGE_MAX_LABELS / 2 + 4; len++) {
+	for (size_t len = SHEET_MAX_LABELS / 2 - 20; len < SHEET_MAX_LABELS / 2 + 4; len++) {
 		struct sink sink = { 0 };
 
-		page_init(&page, PAGE_TEXT, sink_take, &sink);
-		page_labels(&page);
-		page_label(&page, "a", value, len);
-		page_label(&page, "b", "c", 1);
-		page_sample(&page, &counter, 1);
-		page_end(&page);
-		assert_true(sink.len < PAGE_MAX_LABELS + 32);
+		sheet_init(&sheet, SHEET_TEXT, sink_take, &sink);
+		sheet_labels(&sheet);
+		sheet_label(&sheet, "a", value, len);
+		sheet_label(&sheet, "b", "c", 1);
+		sheet_sample(&sheet, &counter, 1);
+		sheet_end(&sheet);
+		assert_true(sink.len < SHEET_MAX_LABELS + 32);
 		assert_memory_equal(sink.text + sink.len - 5, "\"} 1\n", 5);
 		sink_clear(&sink);
 	}

@@ -1,6 +1,7 @@
 #include "daemon/store/store.h"
 
 #include "daemon/store/file.h"
+#include "daemon/store/log.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/state.h"
 #include "daemon/store/step.h"
@@ -260,8 +261,11 @@ static int migrate(struct store *store, int version, char why[STORE_MAX_WHY])
 static int look(struct store *store, char why[STORE_MAX_WHY])
 {
 	int version = 0;
-	int r = connect_to_look(store, why);
+	int r = log_check(store->path, why);
 
+	if (r == 0) {
+		r = connect_to_look(store, why);
+	}
 	if (r == 0) {
 		r = look_version(store, &version, why);
 	}

@@ -197,6 +197,14 @@ void sample_open(struct sample *sample, const char *path)
 			tell(sample, i, i % 2 == 0 ? 0 : 7, name);
 		}
 	}
+	/* Enough for more than one page. */
+	for (uint32_t i = 0; i < 150; i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "requests/one-of-those-that-nobody-asks-for-%u",
+			       i);
+		tell(sample, 1000 + i, 0, name);
+	}
 }
 
 static void come_and_go(struct sample *sample, unsigned step)
@@ -254,7 +262,7 @@ static void use(struct sample *sample, unsigned step)
 void sample_step(struct sample *sample, unsigned step)
 {
 	struct engine_growth growth[SAMPLE_COUNTERS];
-	uint8_t answers[300];
+	uint8_t answers[3000];
 	struct cut_session sessions[2] = {
 		{ .id = { 1, 2, 3 },
 		  .lifetime_ns = 60000000000,
@@ -291,7 +299,7 @@ void sample_step(struct sample *sample, unsigned step)
 	memset(answers, (int)step, sizeof(answers));
 	sessions[0].last_batch = step;
 	sessions[0].last_operation = step * 2;
-	sessions[0].answers = (struct bytes_view){ answers, step % 2 == 0 ? 300 : step };
+	sessions[0].answers = (struct bytes_view){ answers, step % 2 == 0 ? 3000 : step };
 	sessions[0].leases = (struct bytes_view){ answers, step % 7 };
 	come_and_go(sample, step);
 	set_rules(sample, step);

@@ -93,7 +93,7 @@ static void test_round_trip(void **state)
 	assert_line(text, "metric requests 0 0 0 1\n");
 	assert_line(text, "rule slots/team-3 0 0 0 100 9223372036854775807 0 0 0 0 0 0\n");
 	assert_line(text,
-		    "session 01020300000000000000000000000000 0 0 0 60000000000 [6f6e65] 300[0000");
+		    "session 01020300000000000000000000000000 0 0 0 60000000000 [6f6e65] 3000[0000");
 	assert_line(text, "session 09080700000000000000000000000000 0 0 0 0 [] 0[] []\n");
 	assert_line(text, "usage requests/team-2 1 0 60000000000 28333333 17\n");
 	assert_no_line(text, "usage requests 2");

@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * log: is what SQLite will read of a state file's log all that was once durable in it?
+ *
+ * SQLite reads a log up to the first frame that has not its checksum and takes the rest for what a crash left half written. That is right for the last commit, which may not have reached the
+ * disk when the power went. It is wrong for any before it: each commit was on the disk before the next began to be written. So where
+ * a bad frame is followed by the end of a commit and by more after that, something was durable and is not as it was written.
+ *
+ * What can't be told: damage in the last commit, and a log that ends (or was cut off) where a commit ends.
+ */
+#include "daemon/store/store.h"
+
+/* 0, also without a log; STORE_E_DAMAGED, STORE_E_IO. */
+int log_check(const char *path, char why[STORE_MAX_WHY]);

@@ -84,6 +84,30 @@ const struct config_key config_keys[] = {
 		.help = "How many connections there can be. One more is told so and closed.",
 	},
 	{
+		DAEMON("max_statsd_connections", CONFIG_COUNT, max_statsd_connections),
+		.fallback = 1024,
+		.min = 1,
+		.max = 1000000,
+		.help = "How many TCP connections with StatsD lines there can be, beside those. One more is closed at once.",
+	},
+	{
+		DAEMON("statsd_idle_timeout", CONFIG_DURATION, settings.statsd_idle_ns),
+		.fallback = 10 * DURATION_M,
+		.min = 10 * DURATION_MS,
+		.max = 31 * DURATION_D,
+		.zero = "never",
+		.help = "A TCP connection with StatsD lines on which nothing comes for so long is closed.",
+	},
+	{
+		DAEMON("statsd_names", CONFIG_BYTES, statsd_names),
+		.fallback = 128 << 20,
+		.min = 1 << 20,
+		.max = INT64_C(1) << 34,
+		.fixed = true,
+		.help = "How much memory each worker may take to remember the names of StatsD lines. When that is full it forgets them all and "
+			"looks each of them up again.",
+	},
+	{
 		DAEMON("max_sessions", CONFIG_COUNT, max_sessions),
 		.fallback = 10000,
 		.min = 1,

@@ -73,6 +73,8 @@ struct config {
 	int64_t batch;	 /* 0: the engine's default */
 	int64_t max_counters;
 	int64_t max_connections;
+	int64_t max_statsd_connections;
+	int64_t statsd_names; /* bytes, for each worker */
 	int64_t max_sessions;
 	int64_t max_handles_total;
 	int64_t flush_interval_ns;

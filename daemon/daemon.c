@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/notify.h"
 #include "daemon/reload.h"
+#include "daemon/statsd/statsd.h"
 #include "lib/base/cleanup.h"
 #include "lib/engine/quota.h"
 #include "proto/frame.h"
@@ -85,11 +86,60 @@ static void refuse(struct daemon *daemon, int fd, const char *peer, const char *
 	(void)close(fd);
 }
 
-static void on_accepted(void *ctx, int fd, const char *peer)
+/* Nobody could be told why, in that protocol: it has no replies. */
+static void on_statsd_accepted(struct daemon *daemon, int fd, const char *peer)
+{
+	struct worker *least = &daemon->workers[0];
+	struct statsd_stream *stream;
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < daemon->n_workers; i++) {
+		uint32_t n = atomic_load_explicit(&daemon->workers[i].n_statsd_streams,
+						  memory_order_relaxed);
+
+		all += n;
+		if (n < atomic_load_explicit(&least->n_statsd_streams, memory_order_relaxed)) {
+			least = &daemon->workers[i];
+		}
+	}
+	if (all >= (uint64_t)daemon->config->max_statsd_connections) {
+		daemon_count(&daemon->statsd_connections_refused);
+		log_peer(
+			&daemon->log, LOG_KIND_REFUSED, clock_monotonic_ns(), LOG_WARNING, peer,
+			"refused: there are as many connections for StatsD as there may be (max_statsd_connections)");
+		(void)close(fd);
+		return;
+	}
+	stream = statsd_stream_new(fd, peer);
+	if (stream != NULL) {
+		worker_hand_statsd(least, stream);
+	}
+}
+
+/* To the workers in turn, so that each reads one of those at an address. */
+static int on_datagram_socket(void *ctx, int fd, const char *name)
+{
+	struct daemon *daemon = ctx;
+	struct worker *worker = &daemon->workers[daemon->next_reader++ % daemon->n_workers];
+	int r = statsd_open(worker);
+
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	return statsd_add_socket(worker, fd, name);
+}
+
+static void on_accepted(void *ctx, enum address_scheme scheme, int fd, const char *peer)
 {
 	struct daemon *daemon = ctx;
 	struct connection *connection;
 	struct worker *least = NULL;
+
+	if (scheme == ADDRESS_STATSD_TCP) {
+		on_statsd_accepted(daemon, fd, peer);
+		return;
+	}
 
 	if (count_connections(daemon, &least) >= (uint64_t)daemon->config->max_connections) {
 		refuse(daemon, fd, peer,
@@ -110,7 +160,8 @@ static void on_accepted(void *ctx, int fd, const char *peer)
 static void allow_files(struct daemon *daemon)
 {
 	rlim_t wanted = (rlim_t)daemon->config->max_connections +
-			(rlim_t)daemon->config->http_max_connections + LISTENERS_MAX +
+			(rlim_t)daemon->config->http_max_connections +
+			(rlim_t)daemon->config->max_statsd_connections + LISTENERS_MAX +
 			3 * daemon->n_workers + DAEMON_SPARE_FILES;
 	struct rlimit limit;
 
@@ -121,9 +172,10 @@ static void allow_files(struct daemon *daemon)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur < wanted) {
 		log_line(&daemon->log, LOG_WARNING,
-			 "max_connections is %" PRIi64
+			 "max_connections is %" PRIi64 " and max_statsd_connections %" PRIi64
 			 ", but only %ju file descriptors are allowed (RLIMIT_NOFILE)",
-			 daemon->config->max_connections, (uintmax_t)limit.rlim_cur);
+			 daemon->config->max_connections, daemon->config->max_statsd_connections,
+			 (uintmax_t)limit.rlim_cur);
 	}
 }
 
@@ -251,6 +303,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)engine_expire(daemon->engine, clock_wall_ns(), DAEMON_EXPIRE_BUDGET);
 	/* What makes room without telling, as adds of less than 0 do. */
 	waiting_wake_all(&daemon->waiting);
+	statsd_look_for_drops(daemon);
 	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ false);
 	if (clock_monotonic_ns() - daemon->rates.at_ns >= DAEMON_STATUS_NS) {
 		notify_running(daemon, /* ready= */ false);
@@ -351,7 +404,10 @@ static int make_engine(struct daemon *daemon)
 	};
 	int r = engine_new(&daemon->engine, &options);
 
-	return r == 0 ? reload_take(daemon, config, NULL) : r;
+	if (r == 0) {
+		r = reload_take(daemon, config, NULL);
+	}
+	return r == 0 ? statsd_set_levels(daemon) : r;
 }
 
 static void wake_worker(void *ctx, unsigned worker)
@@ -386,14 +442,11 @@ static int make_workers(struct daemon *daemon)
 	return 0;
 }
 
-static int make_listeners(struct daemon *daemon)
+static int open_listeners(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
-	int r = listeners_init(&daemon->listeners, &daemon->log, on_accepted, daemon);
+	int r = listeners_adopt(&daemon->listeners);
 
-	if (r == 0) {
-		r = listeners_adopt(&daemon->listeners);
-	}
 	for (size_t i = 0; r == 0 && i < config->n_listen; i++) {
 		r = listeners_open(&daemon->listeners, &config->listen[i],
 				   (mode_t)config->socket_mode);
@@ -403,6 +456,26 @@ static int make_listeners(struct daemon *daemon)
 
 		(void)address_parse(ADDRESS_DEFAULT, &fallback);
 		r = listeners_open(&daemon->listeners, &fallback, (mode_t)config->socket_mode);
+	}
+	return r;
+}
+
+static int make_listeners(struct daemon *daemon)
+{
+	int r;
+
+	daemon->listener_uses = (struct listener_uses){ .n_readers = daemon->n_workers,
+							.accepted = on_accepted,
+							.datagrams = on_datagram_socket };
+	r = listeners_init(&daemon->listeners, &daemon->log, &daemon->listener_uses, daemon);
+	if (r == 0) {
+		r = open_listeners(daemon);
+	}
+	/* Any worker may get a connection. */
+	for (unsigned i = 0; r == 0 && i < daemon->n_workers; i++) {
+		if (listeners_have(&daemon->listeners, ADDRESS_STATSD_TCP)) {
+			r = statsd_open(&daemon->workers[i]);
+		}
 	}
 	return r == 0 ? listeners_start(&daemon->listeners, daemon->base) : r;
 }
@@ -503,6 +576,7 @@ struct daemon *daemon_free(struct daemon *daemon)
 	(void)pthread_mutex_destroy(&daemon->detached_lock);
 	(void)pthread_mutex_destroy(&daemon->rules_lock);
 	(void)pthread_mutex_destroy(&daemon->config_lock);
+	free(atomic_load_explicit(&daemon->statsd_levels, memory_order_relaxed));
 	(void)engine_free(daemon->engine);
 	watchdog_deinit(&daemon->watchdog);
 	reload_desk_deinit(&daemon->reload_desk);

@@ -64,17 +64,23 @@ struct daemon {
 	 */
 	pthread_mutex_t config_lock;
 
+	struct statsd_levels *_Atomic
+		statsd_levels; /* what workers' intakes go by; see daemon/statsd/levels.h */
+
 	struct reload_desk reload_desk;
 
 	_Atomic(int) state;		       /* enum daemon_state; for Status alone, so relaxed */
 	_Atomic(uint64_t) connections_refused; /* counted by the main thread */
+	_Atomic(uint64_t) statsd_connections_refused;
 	_Atomic(uint64_t) reloads, reloads_failed;
 
 	/* The main thread's. */
 	const struct config_source *source;
 	struct config *config;
 	struct event_base *base;
+	struct listener_uses listener_uses;
 	struct listeners listeners;
+	unsigned next_reader; /* the worker that gets the next socket for datagrams */
 	struct watchdog watchdog;
 	struct daemon_rates rates; /* when the status text was made last */
 	bool reload_failed;	   /* the last one */

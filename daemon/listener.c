@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <systemd/sd-daemon.h>
@@ -20,11 +21,10 @@
 #define LISTENER_ROUND 64u /* connections accepted before other events are looked at */
 #define LISTENER_PAUSE_NS INT64_C(100000000)
 
-int listeners_init(struct listeners *listeners, struct log *log,
-		   void (*accepted)(void *ctx, int fd, const char *peer), void *ctx)
+int listeners_init(struct listeners *listeners, struct log *log, const struct listener_uses *uses,
+		   void *ctx)
 {
-	*listeners =
-		(struct listeners){ .log = log, .accepted = accepted, .ctx = ctx, .spare_fd = -1 };
+	*listeners = (struct listeners){ .log = log, .uses = uses, .ctx = ctx, .spare_fd = -1 };
 	listeners->all = calloc(LISTENERS_MAX, sizeof(*listeners->all));
 	if (listeners->all == NULL) {
 		return -ENOMEM;
@@ -39,7 +39,9 @@ static void listener_close(struct listener *listener)
 		event_free(listener->event);
 	}
 	socket_unix_remove(&listener->unix_socket);
-	(void)close(listener->fd);
+	if (listener->fd >= 0) {
+		(void)close(listener->fd);
+	}
 	*listener = (struct listener){ .fd = -1 };
 }
 
@@ -99,17 +101,54 @@ static bool is_ours(const char *name)
 	return strncmp(name, prefix, sizeof(prefix) - 1) == 0;
 }
 
-/* rationd-http, or rationd-http and anything more, as rationd-http.socket. */
-static enum address_scheme scheme_of(const char *name)
+/* By the name of the unit or what its FileDescriptorName says, up to what may follow: rationd-statsd, rationd-statsd.socket. */
+static enum address_scheme scheme_of(const char *name, int fd)
 {
-	static const char http[] = "rationd-http";
+	static const char statsd[] = "rationd-statsd", http[] = "rationd-http";
 
-	return strncmp(name, http, sizeof(http) - 1) == 0 ? ADDRESS_HTTP : ADDRESS_TCP;
+	if (strncmp(name, http, sizeof(http) - 1) == 0) {
+		return ADDRESS_HTTP;
+	}
+	if (strncmp(name, statsd, sizeof(statsd) - 1) != 0) {
+		return ADDRESS_TCP;
+	}
+	if (sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, /* listening= */ -1) > 0) {
+		return ADDRESS_STATSD_TCP;
+	}
+	return sd_is_socket(fd, AF_UNIX, SOCK_DGRAM, /* listening= */ -1) > 0 ? ADDRESS_STATSD_UNIX
+									      : ADDRESS_STATSD_UDP;
+}
+
+static bool takes_datagrams(enum address_scheme scheme)
+{
+	return scheme == ADDRESS_STATSD_UDP || scheme == ADDRESS_STATSD_UNIX;
+}
+
+/* Whoever reads datagrams has the sockets; what is kept here is the address, and its file. */
+static int hand_on(struct listeners *listeners, int fd, const char *name)
+{
+	return listeners->uses->datagrams(listeners->ctx, fd, name);
+}
+
+static int adopt_datagrams(struct listeners *listeners, int fd, enum address_scheme scheme)
+{
+	char name[ADDRESS_MAX_TEXT] = "statsd+unix:(passed)";
+	struct sockaddr_un at = { 0 };
+	socklen_t len = sizeof(at);
+
+	if (scheme == ADDRESS_STATSD_UDP) {
+		socket_tcp_name(fd, address_prefix(scheme), name);
+	} else if (getsockname(fd, (struct sockaddr *)&at, &len) == 0) {
+		(void)snprintf(name, sizeof(name), "%s%.107s", address_prefix(scheme), at.sun_path);
+	}
+	return hand_on(listeners, fd, name);
 }
 
 static int adopt(struct listeners *listeners, int fd, const char *name)
 {
 	char text[ADDRESS_MAX_TEXT];
+	enum address_scheme scheme = scheme_of(name, fd);
+	bool datagrams = takes_datagrams(scheme);
 
 	if (!is_ours(name)) {
 		log_line(listeners->log, LOG_ERR,
@@ -118,22 +157,22 @@ static int adopt(struct listeners *listeners, int fd, const char *name)
 			 name, name);
 		return -EINVAL;
 	}
-	if (sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, /* listening= */ 1) <= 0) {
-		log_line(
-			listeners->log, LOG_ERR,
-			"the file descriptor %d (%s) that was passed is not a listening stream socket",
-			fd, name);
+	if (sd_is_socket(fd, AF_UNSPEC, datagrams ? SOCK_DGRAM : SOCK_STREAM,
+			 /* listening= */ datagrams ? -1 : 1) <= 0) {
+		log_line(listeners->log, LOG_ERR,
+			 "the file descriptor %d (%s) that was passed is not a %s socket", fd, name,
+			 datagrams ? "datagram" : "listening stream");
 		return -EINVAL;
 	}
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
 		return -errno;
 	}
 	(void)snprintf(text, sizeof(text), "passed:%.250s", name);
-	if (add(listeners, fd, scheme_of(name), text) == NULL) {
+	if (add(listeners, datagrams ? -1 : fd, scheme, text) == NULL) {
 		return -E2BIG;
 	}
 	log_line(listeners->log, LOG_INFO, "listening on the socket that was passed as %s", name);
-	return 0;
+	return datagrams ? adopt_datagrams(listeners, fd, scheme) : 0;
 }
 
 int listeners_adopt(struct listeners *listeners)
@@ -154,16 +193,20 @@ int listeners_adopt(struct listeners *listeners)
 
 /* ---- ours ---- */
 
-static int open_unix(struct listeners *listeners, const char *path, const char *name, mode_t mode)
+static int open_unix(struct listeners *listeners, const struct address *address, const char *name,
+		     mode_t mode)
 {
 	struct socket_unix unix_socket = SOCKET_UNIX_INIT;
+	bool datagrams = takes_datagrams(address->scheme);
 	struct listener *listener;
-	int fd, r = socket_unix_open(&unix_socket, listeners->log, path, mode, &fd);
+	int fd, r = socket_unix_open(&unix_socket, listeners->log,
+				     datagrams ? SOCK_DGRAM : SOCK_STREAM, address->host, mode,
+				     &fd);
 
 	if (r < 0) {
 		return r;
 	}
-	listener = add(listeners, fd, ADDRESS_UNIX, name);
+	listener = add(listeners, datagrams ? -1 : fd, address->scheme, name);
 	if (listener == NULL) {
 		socket_unix_remove(&unix_socket);
 		(void)close(fd);
@@ -171,7 +214,14 @@ static int open_unix(struct listeners *listeners, const char *path, const char *
 	}
 	listener->unix_socket = unix_socket;
 	log_line(listeners->log, LOG_INFO, "listening on %s", name);
-	return 0;
+	return datagrams ? hand_on(listeners, fd, name) : 0;
+}
+
+static void close_all(const struct socket_tcp *all, size_t from, size_t n)
+{
+	for (; from < n; from++) {
+		(void)close(all[from].fd);
+	}
 }
 
 static int open_tcp(struct listeners *listeners, const struct address *address)
@@ -181,14 +231,54 @@ static int open_tcp(struct listeners *listeners, const struct address *address)
 	int r = socket_tcp_open(listeners->log, address, all, &n);
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		if (add(listeners, all[i].fd, address->scheme, all[i].name) != NULL) {
-			log_line(listeners->log, LOG_INFO, "listening on %s", all[i].name);
-			continue;
+		if (add(listeners, all[i].fd, address->scheme, all[i].name) == NULL) {
+			close_all(all, i, n);
+			return -E2BIG;
 		}
-		for (; i < n; i++) {
-			(void)close(all[i].fd);
+		log_line(listeners->log, LOG_INFO, "listening on %s", all[i].name);
+	}
+	return r;
+}
+
+/* A socket for each reader, the first of which is open. */
+static int open_readers(struct listeners *listeners, const struct socket_tcp *first)
+{
+	int fds[LISTENER_MAX_READERS] = { first->fd }, r = 0;
+	unsigned n = 1;
+
+	for (; r == 0 && n < listeners->uses->n_readers; n += r == 0) {
+		r = socket_udp_again(first->fd, &fds[n]);
+	}
+	if (r < 0) {
+		log_line(listeners->log, LOG_ERR, "%s: can't open a socket for each worker: %s",
+			 first->name, strerror(-r));
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (r == 0) {
+			r = hand_on(listeners, fds[i], first->name);
+		} else {
+			(void)close(fds[i]);
 		}
-		r = -E2BIG;
+	}
+	return r;
+}
+
+static int open_udp(struct listeners *listeners, const struct address *address)
+{
+	struct socket_tcp all[SOCKET_TCP_MAX];
+	size_t n = 0;
+	int r = socket_udp_open(listeners->log, address, all, &n);
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		if (add(listeners, -1, address->scheme, all[i].name) == NULL) {
+			close_all(all, i, n);
+			return -E2BIG;
+		}
+		log_line(listeners->log, LOG_INFO, "listening on %s", all[i].name);
+		r = open_readers(listeners, &all[i]);
+		if (r < 0) {
+			close_all(all, i + 1, n);
+		}
 	}
 	return r;
 }
@@ -197,14 +287,18 @@ int listeners_open(struct listeners *listeners, const struct address *address, m
 {
 	char name[ADDRESS_MAX_TEXT];
 
-	(void)address_format(address, name);
-	if (address->scheme != ADDRESS_UNIX && address->scheme != ADDRESS_TCP &&
-	    address->scheme != ADDRESS_HTTP) {
-		log_line(listeners->log, LOG_ERR, "%s: can't listen: not served yet", name);
-		return -EPROTONOSUPPORT;
+	switch (address->scheme) {
+	case ADDRESS_UNIX:
+	case ADDRESS_STATSD_UNIX:
+		return open_unix(listeners, address, address_format(address, name), mode);
+	case ADDRESS_STATSD_UDP:
+		return open_udp(listeners, address);
+	case ADDRESS_TCP:
+	case ADDRESS_STATSD_TCP:
+	case ADDRESS_HTTP:
+		break;
 	}
-	return address->scheme == ADDRESS_UNIX ? open_unix(listeners, address->host, name, mode)
-					       : open_tcp(listeners, address);
+	return open_tcp(listeners, address);
 }
 
 /* ---- accepting ---- */
@@ -288,19 +382,20 @@ static bool refuse_one(struct listeners *listeners, int listen_fd)
 }
 
 /* False: nothing more to accept now. */
-static bool accept_one(struct listeners *listeners, int listen_fd)
+static bool accept_one(struct listeners *listeners, const struct listener *listener)
 {
 	struct sockaddr_storage from = { 0 };
 	socklen_t len = sizeof(from);
 	char peer[96];
-	int fd = accept4(listen_fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd =
+		accept4(listener->fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0) {
 		describe_peer(fd, &from, len, peer, sizeof(peer));
 		if (from.ss_family == AF_INET || from.ss_family == AF_INET6) {
 			set_tcp_options(fd);
 		}
-		listeners->accepted(listeners->ctx, fd, peer);
+		listeners->uses->accepted(listeners->ctx, listener->scheme, fd, peer);
 		return true;
 	}
 	switch (errno) {
@@ -312,7 +407,7 @@ static bool accept_one(struct listeners *listeners, int listen_fd)
 	default:
 		log_peer(listeners->log, LOG_KIND_ACCEPT, clock_monotonic_ns(), LOG_ERR, "accept",
 			 "can't accept a connection: %s", strerror(errno));
-		if (!refuse_one(listeners, listen_fd)) {
+		if (!refuse_one(listeners, listener->fd)) {
 			pause_all(listeners);
 		}
 		return false;
@@ -321,10 +416,11 @@ static bool accept_one(struct listeners *listeners, int listen_fd)
 
 static void on_connection(evutil_socket_t fd, short what, void *arg)
 {
-	struct listeners *listeners = arg;
+	struct listener *listener = arg;
 
+	(void)fd;
 	(void)what;
-	for (unsigned i = 0; i < LISTENER_ROUND && accept_one(listeners, fd); i++) {
+	for (unsigned i = 0; i < LISTENER_ROUND && accept_one(listener->listeners, listener); i++) {
 		/* until there is none left */
 	}
 }
@@ -348,11 +444,13 @@ int listeners_start(struct listeners *listeners, struct event_base *base)
 	for (size_t i = 0; i < listeners->n; i++) {
 		struct listener *listener = &listeners->all[i];
 
-		if (listener->scheme != ADDRESS_UNIX && listener->scheme != ADDRESS_TCP) {
+		/* Datagrams are read by workers, and HTTP has a thread that accepts itself. */
+		if (listener->fd < 0 || listener->scheme == ADDRESS_HTTP) {
 			continue;
 		}
+		listener->listeners = listeners;
 		listener->event = event_new(base, listener->fd, EV_READ | EV_PERSIST, on_connection,
-					    listeners);
+					    listener);
 		if (listener->event == NULL || event_add(listener->event, NULL) != 0) {
 			return -ENOMEM;
 		}

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * listener: sockets that accept, ours or passed by systemd.
+ * listener: sockets that accept, ours or passed by systemd; and those for datagrams, which are handed on to whoever reads them.
  *
  * Thread safety: the main thread alone.
  */
@@ -15,16 +15,18 @@
 
 #define LISTENERS_MAX 256u /* sockets; an address can have several */
 #define LISTENER_BACKLOG 1024
+#define LISTENER_MAX_READERS 64u
 
 struct event;
 struct event_base;
 struct log;
 
 struct listener {
-	int fd;
+	struct listeners *listeners;	/* whose it is */
+	int fd;				/* -1: handed on, as those for datagrams are */
 	enum address_scheme scheme;	/* what is spoken there; of a passed one, by its name */
 	char name[ADDRESS_MAX_TEXT];	/* as an address */
-	struct event *event;		/* NULL: another thread accepts there */
+	struct event *event;		/* NULL: not accepted from here */
 	struct socket_unix unix_socket; /* if it is one of ours */
 };
 
@@ -34,14 +36,24 @@ struct listeners {
 	size_t n;
 	int spare_fd; /* given up to accept and refuse when there are no more file descriptors */
 	struct event *pause; /* sets the events again after that */
-	/* What to do with each connection: takes over the fd. */
-	void (*accepted)(void *ctx, int fd, const char *peer);
+	const struct listener_uses *uses;
 	void *ctx;
 };
 
-/* `accepted` is called from the loop once listeners_start was. 0 or a negative errno. */
-int listeners_init(struct listeners *listeners, struct log *log,
-		   void (*accepted)(void *ctx, int fd, const char *peer), void *ctx);
+/* What to do with what comes: each takes over the fd. */
+struct listener_uses {
+	unsigned n_readers; /* sockets that a UDP address gets */
+	/* A connection. */
+	void (*accepted)(void *ctx, enum address_scheme scheme, int fd, const char *peer);
+	/* A socket for datagrams, at `name`. 0 or a negative errno. */
+	int (*datagrams)(void *ctx, int fd, const char *name);
+};
+
+/*
+ * `accepted` is called from the loop once listeners_start was, `datagrams` from listeners_adopt and listeners_open. 0 or a negative errno.
+ */
+int listeners_init(struct listeners *listeners, struct log *log, const struct listener_uses *uses,
+		   void *ctx);
 /* Closes all, removes our socket files. Accepts what was zeroed and never initialised. */
 void listeners_deinit(struct listeners *listeners);
 
@@ -53,7 +65,7 @@ int listeners_open(struct listeners *listeners, const struct address *address, m
 /* Is there one for this? */
 bool listeners_have(const struct listeners *listeners, enum address_scheme scheme);
 
-/* Accept where rationd's own protocol is spoken; who speaks another one accepts from these sockets itself. */
+/* Accept, but for HTTP: that has a thread of its own, which accepts from these sockets itself. */
 int listeners_start(struct listeners *listeners, struct event_base *base);
 /* Stop accepting. */
 void listeners_stop(struct listeners *listeners);

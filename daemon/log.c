@@ -21,6 +21,7 @@ static const char *const kind_names[LOG_KIND_MAX] = {
 	[LOG_KIND_CONTROL] = "control",
 	[LOG_KIND_DENIED] = "denied",
 	[LOG_KIND_ACCEPT] = "accept",
+	[LOG_KIND_STATSD] = "StatsD lines",
 };
 
 /* systemd says in JOURNAL_STREAM which file standard error was, DEVICE:INODE; it may have been redirected since. */

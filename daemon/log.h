@@ -38,6 +38,7 @@ enum log_kind {
 	LOG_KIND_CONTROL,  /* what a client may order: metrics, limits, reloads */
 	LOG_KIND_DENIED,   /* who may not */
 	LOG_KIND_ACCEPT,   /* accepting failed */
+	LOG_KIND_STATSD,   /* lines that can't be counted */
 	LOG_KIND_MAX,
 };
 

@@ -3,6 +3,7 @@
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "daemon/serve.h"
+#include "daemon/statsd/statsd.h"
 #include "lib/base/cleanup.h"
 #include "lib/engine/quota.h"
 
@@ -234,6 +235,7 @@ static void keep_fixed(struct config *config, const struct config *old)
 	config->workers = old->workers;
 	config->batch = old->batch;
 	config->max_counters = old->max_counters;
+	config->statsd_names = old->statsd_names;
 }
 
 static int take_config(struct daemon *daemon, struct config *config)
@@ -247,6 +249,10 @@ static int take_config(struct daemon *daemon, struct config *config)
 	(void)config_fixed_changes(old, config, tell_fixed, daemon);
 	tell_removed_metrics(daemon, config, old);
 	keep_fixed(config, old);
+	if (statsd_levels_differ(old, config) && statsd_set_levels(daemon) < 0) {
+		tell(daemon, LOG_WARNING,
+		     "levels: no memory; those of before hold until the next reload");
+	}
 	(void)config_free(old);
 	daemon_set_limits(daemon);
 	daemon_set_flush_timer(daemon);

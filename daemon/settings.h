@@ -17,5 +17,6 @@ struct settings {
 	int64_t hello_timeout_ns;
 	int64_t idle_frame_ns; /* a frame begun must be whole within this */
 	int64_t write_timeout_ns;
-	int64_t admin_group; /* of the peers that may order: 0, none; else its id and 1 */
+	int64_t statsd_idle_ns; /* of a TCP connection with StatsD lines; 0: no bound */
+	int64_t admin_group;	/* of the peers that may order: 0, none; else its id and 1 */
 };

@@ -44,7 +44,7 @@ static int take_lock(const char *path, int *ret_fd)
 }
 
 /* Nobody of ours is there; is anybody? 0: the path is free now. */
-static int clear_path(struct log *log, const struct sockaddr_un *to)
+static int clear_path(struct log *log, int type, const struct sockaddr_un *to)
 {
 	_cleanup_close_ int probe = -1;
 	struct stat stat;
@@ -59,11 +59,11 @@ static int clear_path(struct log *log, const struct sockaddr_un *to)
 			to->sun_path);
 		return -EEXIST;
 	}
-	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	probe = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe < 0) {
 		return -errno;
 	}
-	/* EAGAIN is a full backlog: somebody is there. */
+	/* EAGAIN is a full backlog, EPROTOTYPE a socket of the other type: somebody is there. */
 	if (connect(probe, (const struct sockaddr *)to, sizeof(*to)) == 0 ||
 	    errno != ECONNREFUSED) {
 		log_line(log, LOG_ERR,
@@ -76,12 +76,14 @@ static int clear_path(struct log *log, const struct sockaddr_un *to)
 	return unlink(to->sun_path) == 0 ? 0 : -errno;
 }
 
-static int bind_unix(struct log *log, const struct sockaddr_un *to, mode_t mode, int *ret_fd)
+static int bind_unix(struct log *log, int type, const struct sockaddr_un *to, mode_t mode,
+		     int *ret_fd)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0 || bind(fd, (const struct sockaddr *)to, sizeof(*to)) != 0 ||
-	    chmod(to->sun_path, mode) != 0 || listen(fd, LISTENER_BACKLOG) != 0) {
+	    chmod(to->sun_path, mode) != 0 ||
+	    (type == SOCK_STREAM && listen(fd, LISTENER_BACKLOG) != 0)) {
 		int r = -errno;
 
 		log_line(log, LOG_ERR, "unix:%s: can't listen: %s", to->sun_path, strerror(-r));
@@ -93,18 +95,18 @@ static int bind_unix(struct log *log, const struct sockaddr_un *to, mode_t mode,
 }
 
 /* The socket, once the path is locked. */
-static int open_locked(struct log *log, const char *path, mode_t mode, int *ret_fd)
+static int open_locked(struct log *log, int type, const char *path, mode_t mode, int *ret_fd)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	int r;
 
 	/* address_parse has seen to it that it fits. */
 	memcpy(to.sun_path, path, strnlen(path, ADDRESS_MAX_UNIX));
-	r = clear_path(log, &to);
-	return r == 0 ? bind_unix(log, &to, mode, ret_fd) : r;
+	r = clear_path(log, type, &to);
+	return r == 0 ? bind_unix(log, type, &to, mode, ret_fd) : r;
 }
 
-int socket_unix_open(struct socket_unix *unix_socket, struct log *log, const char *path,
+int socket_unix_open(struct socket_unix *unix_socket, struct log *log, int type, const char *path,
 		     mode_t mode, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1, lock_fd = -1;
@@ -132,7 +134,7 @@ int socket_unix_open(struct socket_unix *unix_socket, struct log *log, const cha
 		log_line(log, LOG_ERR, "unix:%s: can't lock %s: %s", path, lock_path, strerror(-r));
 		return r;
 	}
-	r = open_locked(log, path, mode, &fd);
+	r = open_locked(log, type, path, mode, &fd);
 	if (r == 0 && lstat(path, &stat) != 0) {
 		r = -errno;
 	}

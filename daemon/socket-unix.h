@@ -23,8 +23,8 @@ struct socket_unix {
 		.lock_fd = -1 \
 	}
 
-/* Listen at `path`, of at most ADDRESS_MAX_UNIX bytes; *ret_fd is the caller's to close. Errors are logged; 0 or a negative errno. */
-int socket_unix_open(struct socket_unix *unix_socket, struct log *log, const char *path,
+/* Listen at `path` (SOCK_STREAM), or be bound there (SOCK_DGRAM), of at most ADDRESS_MAX_UNIX bytes; *ret_fd is the caller's to close. Errors are logged; 0 or a negative errno. */
+int socket_unix_open(struct socket_unix *unix_socket, struct log *log, int type, const char *path,
 		     mode_t mode, int *ret_fd);
 
 /* Remove the file, if it is still the one we made, and the lock. */

@@ -194,6 +194,60 @@ STATUS_ENGINE_EACH(STATUS_ENGINE_GET)
 STATS_EACH(STATUS_WORKER_GET)
 STATS_GAUGES_EACH(STATUS_WORKER_GET)
 
+#define STATUS_STATSD_GET(name_, help_)                              \
+	static int64_t get_statsd_##name_(struct status_now *status) \
+	{                                                            \
+		return (int64_t)stats_read(&status->statsd.name_);   \
+	}
+STATSD_STATS_EACH(STATUS_STATSD_GET)
+
+#define STATUS_REASON_GET(name_, help_)                                               \
+	static int64_t get_rejected_##name_(struct status_now *status)                \
+	{                                                                             \
+		return (int64_t)stats_read(&status->statsd.rejected[STATSD_##name_]); \
+	}
+STATSD_REASONS(STATUS_REASON_GET)
+
+static int64_t get_statsd_dropped(struct status_now *status)
+{
+	const struct statsd_socket_stats *socket;
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < status->daemon->n_workers; i++) {
+		SLIST_FOREACH(socket, &status->daemon->workers[i].statsd_sockets, link)
+		{
+			n += stats_read(&socket->dropped);
+		}
+	}
+	return (int64_t)n;
+}
+
+static int64_t get_statsd_connections(struct status_now *status)
+{
+	int64_t n = 0;
+
+	for (unsigned i = 0; i < status->daemon->n_workers; i++) {
+		n += atomic_load_explicit(&status->daemon->workers[i].n_statsd_streams,
+					  memory_order_relaxed);
+	}
+	return n;
+}
+
+static int64_t get_statsd_refused(struct status_now *status)
+{
+	return (int64_t)stats_read(&status->daemon->statsd_connections_refused);
+}
+
+#define STATUS_STATSD_ROW(name_, help_) \
+	{ .name = "statsd_" #name_,     \
+	  .kind = STATUS_COUNTER,       \
+	  .help = help_,                \
+	  .number = get_statsd_##name_ },
+#define STATUS_REASON_ROW(name_, help_)      \
+	{ .name = "statsd_rejected_" #name_, \
+	  .kind = STATUS_COUNTER,            \
+	  .help = help_,                     \
+	  .number = get_rejected_##name_ },
 #define STATUS_ENGINE_ROW(name_, member, kind_, help_) \
 	{ .name = #name_, .kind = kind_, .help = help_, .number = get_engine_##name_ },
 #define STATUS_COUNTER_ROW(name_, help_) \
@@ -258,6 +312,19 @@ const struct status_row status_rows[] = {
 	  .kind = STATUS_COUNTER,
 	  .help = "Times it was not, for an error in it.",
 	  .number = get_reloads_failed },
+	STATSD_STATS_EACH(STATUS_STATSD_ROW) STATSD_REASONS(STATUS_REASON_ROW){
+		.name = "statsd_dropped",
+		.kind = STATUS_COUNTER,
+		.help = "Datagrams dropped by the kernel, because a socket's buffer was full.",
+		.number = get_statsd_dropped },
+	{ .name = "statsd_connections",
+	  .kind = STATUS_GAUGE,
+	  .help = "TCP connections with StatsD lines there are.",
+	  .number = get_statsd_connections },
+	{ .name = "statsd_connections_refused",
+	  .kind = STATUS_COUNTER,
+	  .help = "Such connections refused because there were max_statsd_connections.",
+	  .number = get_statsd_refused },
 	STATS_EACH(STATUS_COUNTER_ROW) STATS_GAUGES_EACH(STATUS_GAUGE_ROW) STATUS_ENGINE_EACH(
 		STATUS_ENGINE_ROW){ .name = "refused_prefixes",
 				    .kind = STATUS_TEXT,
@@ -279,10 +346,25 @@ static void sum_workers(struct daemon *daemon, struct stats *sum)
 	}
 }
 
+static void sum_statsd(struct daemon *daemon, struct statsd_stats *sum)
+{
+	for (unsigned i = 0; i < daemon->n_workers; i++) {
+		const struct statsd_stats *stats = &daemon->workers[i].statsd_stats;
+
+#define STATUS_SUM(name_, help_) stats_add(&sum->name_, stats_read(&stats->name_));
+		STATSD_STATS_EACH(STATUS_SUM)
+#undef STATUS_SUM
+		for (size_t reason = 0; reason < STATSD_N_REASONS; reason++) {
+			stats_add(&sum->rejected[reason], stats_read(&stats->rejected[reason]));
+		}
+	}
+}
+
 void status_take(struct daemon *daemon, struct status_now *ret_status)
 {
 	memset(ret_status, 0, sizeof(*ret_status));
 	ret_status->daemon = daemon;
 	sum_workers(daemon, &ret_status->sum);
+	sum_statsd(daemon, &ret_status->statsd);
 	engine_stats(daemon->engine, &ret_status->engine);
 }

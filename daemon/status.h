@@ -5,6 +5,7 @@
  * To add a figure: a line in the table (status.c), or, of a worker's own work, in STATS_EACH (stats.h).
  */
 #include "daemon/stats.h"
+#include "daemon/statsd/statsd-stats.h"
 #include "lib/engine/engine.h"
 
 #include <stddef.h>
@@ -16,6 +17,7 @@ struct daemon;
 struct status_now {
 	struct daemon *daemon;
 	struct stats sum; /* over all workers */
+	struct statsd_stats statsd;
 	struct engine_stats engine;
 	char text[ENGINE_MAX_REFUSED *
 		  (sizeof(struct engine_refused) + 32)]; /* of the one row that makes up its text */

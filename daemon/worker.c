@@ -8,6 +8,7 @@
 #include "daemon/round.h"
 #include "daemon/serve.h"
 #include "daemon/session.h"
+#include "daemon/statsd/statsd.h"
 #include "lib/engine/engine.h"
 #include "lib/rcu/grace.h"
 
@@ -23,6 +24,7 @@
 
 enum letter_kind {
 	LETTER_CONNECTION,
+	LETTER_STATSD,
 	LETTER_SETTINGS,
 	LETTER_RELOADED,
 	LETTER_STOP,
@@ -33,6 +35,7 @@ struct letter {
 	enum letter_kind kind;
 	union {
 		struct connection *connection;
+		struct statsd_stream *stream;
 		struct settings settings;
 		struct reload_job *job;
 		int64_t stop_timeout_ns;
@@ -100,6 +103,19 @@ void worker_hand(struct worker *worker, struct connection *connection)
 	post(worker, letter);
 }
 
+void worker_hand_statsd(struct worker *worker, struct statsd_stream *stream)
+{
+	struct letter *letter = letter_new(LETTER_STATSD);
+
+	if (letter == NULL) {
+		(void)statsd_stream_free(stream);
+		return;
+	}
+	letter->stream = stream;
+	(void)atomic_fetch_add_explicit(&worker->n_statsd_streams, 1, memory_order_relaxed);
+	post(worker, letter);
+}
+
 int worker_send_settings(struct worker *worker, const struct settings *settings)
 {
 	struct letter *letter = letter_new(LETTER_SETTINGS);
@@ -163,6 +179,7 @@ static void begin_stop(struct worker *worker, int64_t timeout_ns)
 	struct connection *connection, *next;
 
 	worker->stopping = true;
+	statsd_stop(worker->statsd);
 	(void)event_add(&worker->stop_timer, &wait);
 	for (connection = LIST_FIRST(&worker->connections); connection != NULL; connection = next) {
 		/* It may be closed by this; no other one is. */
@@ -193,6 +210,9 @@ static void open_letter(struct worker *worker, struct letter *letter)
 	case LETTER_CONNECTION:
 		stats_add(&worker->stats.connections_opened, letter->connection->settled ? 0 : 1);
 		round_attach(letter->connection, worker);
+		break;
+	case LETTER_STATSD:
+		statsd_attach(worker->statsd, letter->stream);
 		break;
 	case LETTER_SETTINGS:
 		worker->settings = letter->settings;
@@ -284,6 +304,7 @@ int worker_open(struct worker *worker, struct daemon *daemon, unsigned index,
 	};
 	worker->last = &worker->first;
 	LIST_INIT(&worker->connections);
+	SLIST_INIT(&worker->statsd_sockets);
 	TAILQ_INIT(&worker->deferred);
 	STAILQ_INIT(&worker->debts);
 	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -333,6 +354,8 @@ static void drop_letters(struct worker *worker)
 		next = letter->next;
 		if (letter->kind == LETTER_CONNECTION) {
 			(void)connection_free(letter->connection);
+		} else if (letter->kind == LETTER_STATSD) {
+			(void)statsd_stream_free(letter->stream);
 		} else if (letter->kind == LETTER_RELOADED) {
 			(void)reload_job_free(letter->job);
 		}
@@ -349,6 +372,7 @@ void worker_close(struct worker *worker)
 	if (worker->engine != NULL) {
 		engine_leave(worker->engine);
 	}
+	worker->statsd = statsd_free(worker->statsd);
 	if (worker->base != NULL) {
 		event_base_free(worker->base);
 	}

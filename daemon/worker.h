@@ -11,6 +11,7 @@
 #include "daemon/lease.h"
 #include "daemon/settings.h"
 #include "daemon/stats.h"
+#include "daemon/statsd/statsd-stats.h"
 #include "lib/quota/window.h"
 #include "proto/arena.h"
 
@@ -29,6 +30,8 @@ struct intern_job;
 struct letter;
 struct reload_job;
 struct session;
+struct statsd;
+struct statsd_stream;
 
 struct worker {
 	/* Fixed before the thread starts. */
@@ -46,6 +49,7 @@ struct worker {
 	struct output_stage stage;
 	struct connection *current; /* whose round it is */
 	LIST_HEAD(, connection) connections;
+	struct statsd *statsd; /* NULL: the daemon does not listen for any */
 	TAILQ_HEAD(, connection)
 	deferred;		       /* what they have sent waits for another turn of the loop */
 	struct intern_job *intern_job; /* the one long Intern that is under way; NULL: none */
@@ -68,7 +72,10 @@ struct worker {
 
 	/* Written by the thread, read by any. */
 	struct stats stats;
-	_Atomic(uint64_t) asked, answered; /* worker_ask */
+	struct statsd_stats statsd_stats;
+	struct statsd_socket_list statsd_sockets; /* fixed before the thread starts */
+	_Atomic(uint32_t) n_statsd_streams;	  /* as n_connections */
+	_Atomic(uint64_t) asked, answered;	  /* worker_ask */
 	_Atomic(uint32_t)
 		n_connections; /* counted from the moment one is handed over; by whoever hands or closes */
 };
@@ -84,6 +91,8 @@ void worker_close(struct worker *worker);
 
 /* Hand over a connection; it is closed if there is no memory for the letter. */
 void worker_hand(struct worker *worker, struct connection *connection);
+/* The same for a connection that brings StatsD lines. */
+void worker_hand_statsd(struct worker *worker, struct statsd_stream *stream);
 /* 0 or -ENOMEM. */
 int worker_send_settings(struct worker *worker, const struct settings *settings);
 /* A letter that says that a reload was done, for worker_send_reloaded; NULL: no memory. free() if it is never sent. */

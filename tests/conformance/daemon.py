@@ -8,9 +8,20 @@ import time
 import wire
 
 CODES = {"NOT_FOUND": 5, "UNIMPLEMENTED": 12}
-LIMITS = dict(max_frame=1 << 20, max_handles=1000000, max_items=65536, max_walks=4, max_lifetime_ms=86400000,
-              max_output=4 << 20, idle_frame_ms=10000, max_charge_items=10000, max_operations_kept=1024,
-              max_leases=1000, max_wait_ms=86400000, max_waits=64)
+LIMITS = dict(
+    max_frame=1 << 20,
+    max_handles=1000000,
+    max_items=65536,
+    max_walks=4,
+    max_lifetime_ms=86400000,
+    max_output=4 << 20,
+    idle_frame_ms=10000,
+    max_charge_items=10000,
+    max_operations_kept=1024,
+    max_leases=1000,
+    max_wait_ms=86400000,
+    max_waits=64,
+)
 PIECE_PAUSE = 0.002
 
 
@@ -216,7 +227,9 @@ class Daemon:
             self.session = None
             self.answer(slot, "ended", self.messages.Ended())
         elif not slot.connection.session:
-            self.answer(slot, "error", self.messages.Error(code=CODES["UNIMPLEMENTED"], text="not in this script"))
+            self.answer(
+                slot, "error", self.messages.Error(code=CODES["UNIMPLEMENTED"], text="not in this script")
+            )
         else:
             self.resolve(slot)
             return False
@@ -257,12 +270,13 @@ class Daemon:
             durable = slot.request.flush.durable
             if durable and self.flush_error is not None:
                 code, text = self.flush_error
-                self.answer(slot, "error", self.messages.Error(code=code, text=text))
+                reply = "error", self.messages.Error(code=code, text=text)
             elif pending or durable and self.durable < self.applied:
                 continue
             else:
-                self.answer(slot, "flushed", self.messages.Flushed(durable=durable))
+                reply = "flushed", self.messages.Flushed(durable=durable)
             self.flushes.remove(slot)
+            self.answer(slot, *reply)
 
     # ---- answers ----
 

@@ -89,6 +89,16 @@ static void do_flush(const char *tag, char **args)
 	answer_result(tag, ration_flush(client, (int)strtol(args[0], NULL, 10)));
 }
 
+static void do_durable(const char *tag, char **args)
+{
+	answer_result(tag, ration_flush_durable(client, (int)strtol(args[0], NULL, 10)));
+}
+
+static void do_needs(const char *tag, char **args)
+{
+	answer(tag, strcmp(args[0], "durable") == 0 ? "ok" : "unsupported");
+}
+
 static void do_get(const char *tag, char **args)
 {
 	const char *path = args[0];
@@ -243,9 +253,10 @@ static const struct {
 	const char *name;
 	void (*run)(const char *tag, char **args);
 } commands[] = {
-	{ "add", do_add },	 { "flush", do_flush },	      { "get", do_get },
-	{ "charge", do_charge }, { "uncharge", do_uncharge }, { "lease", do_lease },
-	{ "try", do_try },	 { "return", do_return },     { "close", do_close },
+	{ "add", do_add },	     { "flush", do_flush }, { "durable", do_durable },
+	{ "needs", do_needs },	     { "get", do_get },	    { "charge", do_charge },
+	{ "uncharge", do_uncharge }, { "lease", do_lease }, { "try", do_try },
+	{ "return", do_return },     { "close", do_close },
 };
 
 static void *run(void *arg)

@@ -152,7 +152,9 @@ class Player:
         if step.known is not None:
             if not slot.request.HasField("known"):
                 raise Broken(f"expected known, got: {slot.request}")
-            compare(text_format.Parse(step.known, self.messages.Known()), slot.request.known, step, exactly=True)
+            compare(
+                text_format.Parse(step.known, self.messages.Known()), slot.request.known, step, exactly=True
+            )
         if step.counts is not None:
             counts = {}
             for path, delta in zip(slot.paths, slot.request.add.deltas, strict=True):
@@ -169,7 +171,11 @@ class Player:
             return
         slot = None if step.kind in UNASKED else self.named[step.name] if step.name else self.last
         fields = re.sub(r"@([^\s}]+)", lambda match: str(slot.paths.index(match[1])), step.fields)
-        body = self.daemon.welcome() if step.kind == "welcome" else type(getattr(self.messages.Reply(), step.kind))()
+        body = (
+            self.daemon.welcome()
+            if step.kind == "welcome"
+            else type(getattr(self.messages.Reply(), step.kind))()
+        )
         text_format.Merge(fields, body)
         if slot is None:
             self.connection()
@@ -217,9 +223,19 @@ class Player:
 
 
 STEPS = {
-    "do": Player.do, "=": Player.result, "<": Player.request, ">": Player.reply, "slow": Player.slow,
-    "close": Player.close, "refuse": Player.refuse, "value": Player.value, "forget": Player.forget,
-    "flush": Player.flush, "quiet": Player.quiet, "needs": Player.needs, "auto": Player.auto,
+    "do": Player.do,
+    "=": Player.result,
+    "<": Player.request,
+    ">": Player.reply,
+    "slow": Player.slow,
+    "close": Player.close,
+    "refuse": Player.refuse,
+    "value": Player.value,
+    "forget": Player.forget,
+    "flush": Player.flush,
+    "quiet": Player.quiet,
+    "needs": Player.needs,
+    "auto": Player.auto,
     "accept": lambda player, step: player.daemon.refused.pop(step.args[0]),
     "down": lambda player, _step: player.daemon.down(),
     "up": lambda player, _step: player.daemon.up(),
@@ -247,7 +263,10 @@ def play(messages, command, path):
             print(f"SKIPPED {path.stem}: the driver does not support it: {title}")
             return True
         except Broken as error:
-            print(f"FAILED {path.stem}: {title}\n  " + "\n  ".join(player.transcript) + f"\n  *** {error}", flush=True)
+            print(
+                f"FAILED {path.stem}: {title}\n  " + "\n  ".join(player.transcript) + f"\n  *** {error}",
+                flush=True,
+            )
             return False
         finally:
             player.stop()
@@ -256,7 +275,9 @@ def play(messages, command, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="run a client against scripts", usage="run.py [SCRIPT...] -- DRIVER...")
+    parser = argparse.ArgumentParser(
+        description="run a client against scripts", usage="run.py [SCRIPT...] -- DRIVER..."
+    )
     parser.add_argument("--proto", default=HERE.parents[1] / "proto" / "ration.proto")
     parser.add_argument("scripts", nargs="*")
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)

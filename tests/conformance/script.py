@@ -3,7 +3,22 @@
 import re
 import shlex
 
-PLAIN = {"do", "=", "slow", "close", "down", "up", "forget", "refuse", "accept", "value", "flush", "quiet", "needs", "auto"}
+PLAIN = {
+    "do",
+    "=",
+    "slow",
+    "close",
+    "down",
+    "up",
+    "forget",
+    "refuse",
+    "accept",
+    "value",
+    "flush",
+    "quiet",
+    "needs",
+    "auto",
+}
 EXCHANGE = re.compile(r"([<>]) (\w+)(?: (?:as|to) (\w+))?\s*(.*)")
 
 

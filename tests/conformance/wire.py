@@ -13,7 +13,9 @@ def load_messages(proto):
     """The module that protoc makes of ration.proto."""
     proto = pathlib.Path(proto).resolve()
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["protoc", f"--python_out={folder}", f"--proto_path={proto.parent}", proto.name], check=True)
+        subprocess.run(
+            ["protoc", f"--python_out={folder}", f"--proto_path={proto.parent}", proto.name], check=True
+        )
         spec = importlib.util.spec_from_file_location("ration_pb2", pathlib.Path(folder, "ration_pb2.py"))
         module = importlib.util.module_from_spec(spec)
         sys.modules["ration_pb2"] = module

@@ -1,0 +1,88 @@
+"""Charges and their return, as operations with futures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Union
+
+from . import ration_pb2 as pb
+from ._asking import reject, resolve
+from ._check import check_amount, check_path
+from ._operations import Operation
+from ._queries import verdict_of
+from .errors import InvalidArgument, RationError, Refused
+from .quota import Verdict
+
+if TYPE_CHECKING:
+    from ._core import Core
+
+MAX_ITEMS = 10000
+MAX_WAIT_MS = 86400000
+
+Items = Union[str, Mapping[str, int], Iterable[tuple[str, int]]]
+"""What to charge: a path (and an amount beside it), or paths with amounts."""
+
+
+def checked_items(what: Items, n: int) -> list[tuple[str, int]]:
+    """Paths and amounts. Raises TypeError or InvalidArgument."""
+    if isinstance(what, str):
+        what = [(what, n)]
+    items = [
+        (check_path(path), check_amount(amount, path))
+        for path, amount in (what.items() if isinstance(what, Mapping) else what)
+    ]
+    if not 1 <= len(items) <= MAX_ITEMS:
+        raise InvalidArgument(f"a charge has 1 to {MAX_ITEMS} items, not {len(items)}")
+    return items
+
+
+def charge(core: Core, items: list[tuple[str, int]], detached: bool, wait: float) -> Future[Verdict]:
+    """Charge them all or none: the verdict, if granted, else Refused. Cancelled: it is undone, as soon as it
+    is known to be granted.
+    """
+    body = pb.Charge(detached=detached, wait_ms=min(MAX_WAIT_MS, max(0, round(wait * 1000))))
+    for path, amount in items:
+        body.items.add(path=path, amount=amount)
+    future: Future[Verdict] = Future()
+
+    def take(reply: pb.Reply | None, error: RationError | None) -> None:
+        if error is not None or reply is None:
+            reject(future, error or Refused(()))
+            return
+        verdict = verdict_of(reply.charged)
+        if not verdict.granted:
+            reject(future, Refused(verdict.bindings, verdict.omitted))
+        elif not resolve(future, verdict):
+            for path, amount in items:
+                core.uncharge_quietly(path, amount, detached)
+
+    operation = Operation(body, take, items[0][0] if len(items) == 1 else None)
+    if body.wait_ms:
+        operation.room_until = time.monotonic() + body.wait_ms / 1000
+
+    def withdraw(done: Future[Verdict]) -> None:
+        operation.withdrawn = done.cancelled()
+
+    future.add_done_callback(withdraw)
+    core.operate(operation)
+    return future
+
+
+def uncharge(core: Core, path: str, n: int, detached: bool, waits_for_daemon: bool = False) -> Future[None]:
+    """Give back."""
+    body = pb.Uncharge(path=check_path(path), amount=check_amount(n, path), detached=detached)
+    future: Future[None] = Future()
+
+    def take(reply: pb.Reply | None, error: RationError | None) -> None:
+        if error is not None:
+            reject(future, error)
+        else:
+            resolve(future, None)
+
+    operation = Operation(body, take, path)
+    operation.dies_with_session = not detached
+    operation.waits_for_daemon = waits_for_daemon
+    core.operate(operation)
+    return future

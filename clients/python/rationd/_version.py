@@ -1,0 +1,3 @@
+"""The version of this package: that of the project."""
+
+VERSION = "0.1.0"

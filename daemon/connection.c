@@ -49,7 +49,7 @@ struct connection *connection_free(struct connection *connection)
 
 bool connection_is_held_up(const struct connection *connection)
 {
-	return connection->interning || connection->deferred;
+	return connection->working || connection->deferred;
 }
 
 void connection_defer(struct connection *connection)
@@ -65,7 +65,7 @@ void connection_defer(struct connection *connection)
 
 static void forget_turns(struct connection *connection)
 {
-	serve_intern_drop(connection);
+	serve_job_drop(connection);
 	if (connection->deferred) {
 		connection->deferred = false;
 		TAILQ_REMOVE(&connection->worker->deferred, connection, next_deferred);

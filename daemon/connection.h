@@ -30,6 +30,7 @@
 #define CONNECTION_LINGER_NS INT64_C(1000000000)
 
 struct reload_job;
+struct serve_job;
 struct session;
 struct wait;
 struct walk_job;
@@ -48,12 +49,12 @@ struct connection {
 	struct worker *worker; /* NULL while on its way to one */
 	int fd;
 	enum connection_state state;
-	bool paused;	    /* not read from: too much output waits */
-	bool eof;	    /* the client has shut down its direction */
-	bool lost;	    /* an error on the socket: to be closed at once */
-	bool settled;	    /* sent here by another worker to get its session */
-	bool interning;	    /* a long Intern of it is under way: see serve_intern_more */
-	bool awaits_intern; /* deferred until the long Intern of somebody else is done */
+	bool paused;	 /* not read from: too much output waits */
+	bool eof;	 /* the client has shut down its direction */
+	bool lost;	 /* an error on the socket: to be closed at once */
+	bool settled;	 /* sent here by another worker to get its session */
+	bool working;	 /* a long request of it is under way: see struct serve_job */
+	bool awaits_job; /* deferred until that of somebody else is done */
 	bool deferred; /* in its worker's list of those who come again, with what they have sent: see round_deferred */
 	bool draining; /* stopping: what was in the socket when the stop came is still answered */
 	bool reading, writing; /* which events are set */

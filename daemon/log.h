@@ -28,6 +28,7 @@
 #define LOG_ID_LIMITS \
 	"ee3b8f4adb5a476b9513c1b31c70050d" /* they were set, or removed, at run time */
 #define LOG_ID_METRIC "06854669e72f4afb9720a215ae137c3b" /* a metric was declared at run time */
+#define LOG_ID_SET "896daf37c70e4c9695d326f7b1729465"	 /* own values were imported or reset */
 #define LOG_ID_HANGS "f67762da5a704135ab27e3ff0e167fe4"	 /* a thread does not go round */
 
 /* What peers can provoke; each kind has a limiter of its own, so that one can't hide another. */

@@ -87,6 +87,7 @@ static void put_journal(FILE *file)
 		{ LOG_ID_DENIED, "A peer may not do what it asked for." },
 		{ LOG_ID_LIMITS, "Limits were set or removed at run time." },
 		{ LOG_ID_METRIC, "A metric was declared at run time." },
+		{ LOG_ID_SET, "Counters were reset or imported." },
 		{ LOG_ID_HANGS, "A thread has not gone round for half of WatchdogSec=." },
 	};
 

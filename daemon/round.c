@@ -30,7 +30,7 @@ static bool go_on(struct connection *connection)
 	    connection_is_held_up(connection)) {
 		return false;
 	}
-	if (connection->worker->intern_left == 0) {
+	if (connection->worker->turn_left == 0) {
 		connection_defer(connection);
 		return false;
 	}
@@ -72,7 +72,7 @@ static int take_message(struct connection *connection, const uint8_t *message, s
 	if (r == SERVE_OK) {
 		stats_add(&worker->stats.frames_in, 1);
 	} else if (r == SERVE_E_LATER) {
-		connection->awaits_intern = true;
+		connection->awaits_job = true;
 		connection_defer(connection);
 	}
 	return r;
@@ -191,7 +191,7 @@ static void begin_round(struct connection *connection, struct worker *worker)
 {
 	worker->current = connection;
 	worker->time_left = 0;
-	worker->intern_left = SERVE_INTERN_TURN;
+	worker->turn_left = SERVE_TURN;
 }
 
 static void finish_round(struct connection *connection, struct worker *worker, enum taken taken)
@@ -325,14 +325,14 @@ void round_attach(struct connection *connection, struct worker *worker)
 }
 
 /* Once it is done, its connection goes on behind others who wait for their turn. */
-static void go_on_interning(struct worker *worker)
+static void go_on_working(struct worker *worker)
 {
-	struct connection *connection = serve_intern_connection(worker);
+	struct connection *connection = serve_job_connection(worker);
 
 	if (connection != NULL) {
 		begin_round(connection, worker);
-		serve_intern_more(worker);
-		if (!connection->interning) {
+		serve_job_more(worker);
+		if (!connection->working) {
 			connection_defer(connection);
 		}
 		finish_round(connection, worker, TAKEN_ALL);
@@ -344,7 +344,7 @@ static struct connection *next_deferred(const struct worker *worker)
 {
 	struct connection *connection = TAILQ_FIRST(&worker->deferred);
 
-	while (connection != NULL && connection->awaits_intern && worker->intern_job != NULL) {
+	while (connection != NULL && connection->awaits_job && worker->job != NULL) {
 		connection = TAILQ_NEXT(connection, next_deferred);
 	}
 	return connection;
@@ -356,10 +356,10 @@ bool round_deferred(struct worker *worker)
 
 	if (connection != NULL) {
 		TAILQ_REMOVE(&worker->deferred, connection, next_deferred);
-		connection->deferred = connection->awaits_intern = false;
+		connection->deferred = connection->awaits_job = false;
 		begin_round(connection, worker);
 		finish_round(connection, worker, take(connection, NULL, NULL));
 	}
-	go_on_interning(worker);
-	return worker->intern_job != NULL || !TAILQ_EMPTY(&worker->deferred);
+	go_on_working(worker);
+	return worker->job != NULL || !TAILQ_EMPTY(&worker->deferred);
 }

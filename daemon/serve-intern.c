@@ -1,8 +1,5 @@
 /*
- * Intern: a long one is done some at a time, so that no other client waits for all of it.
- *
- * A worker has one such job at most, with what it was decoded to; whoever comes with another one meanwhile keeps its frame and comes
- * again. So what long Interns cost in memory has a bound, and short ones of others pass between.
+ * Intern: a long one is done some at a time (struct serve_job), so that no other client waits for all of it.
  */
 #include "daemon/serve.h"
 
@@ -17,12 +14,10 @@
 #include <stdlib.h>
 
 struct intern_job {
-	struct connection *connection;
-	uint64_t id;
-	struct intern intern;	    /* in `in` */
+	struct serve_job job;
+	struct intern intern;	    /* in job.in */
 	size_t at;		    /* paths before this one are done */
-	struct serve_errors errors; /* in `out` */
-	struct arena in, out;
+	struct serve_errors errors; /* in job.out */
 };
 
 /* The paths from `at` up to `end`. */
@@ -32,7 +27,7 @@ static void intern_some(struct connection *connection, const struct intern *inte
 	struct worker *worker = connection->worker;
 	int64_t now = clock_wall_ns();
 
-	worker->intern_left -= end - at < worker->intern_left ? end - at : worker->intern_left;
+	worker->turn_left -= end - at < worker->turn_left ? end - at : worker->turn_left;
 	for (; at < end && !connection->lost; at++) {
 		struct engine_ref ref = { .id = SESSION_NO_ID };
 		struct text path = intern->paths[at];
@@ -85,72 +80,33 @@ static bool reserve(struct connection *connection, uint64_t id, const struct int
 	}
 }
 
-/* ---- jobs ---- */
-
-/* Takes the arena that the request was decoded into from the worker, which gets a new one. False: no memory. */
-static bool begin_job(struct connection *connection, uint64_t id, const struct intern *intern)
+static bool more(struct serve_job *job)
 {
-	struct worker *worker = connection->worker;
-	struct intern_job *job = calloc(1, sizeof(*job));
+	/* It comes first in it. */
+	struct intern_job *self = (struct intern_job *)job;
+	size_t left = self->intern.n_paths - self->at;
+	size_t end = self->at + (left < SERVE_TURN ? left : SERVE_TURN);
 
-	if (job == NULL) {
+	intern_some(job->connection, &self->intern, self->at, end, &self->errors);
+	self->at = end;
+	if (end < self->intern.n_paths) {
 		return false;
 	}
-	*job = (struct intern_job){
-		.connection = connection,
-		.id = id,
-		.intern = *intern,
-		.in = worker->in,
-		.out = ARENA_INIT(worker->out.limit),
-	};
-	worker->in = (struct arena)ARENA_INIT(job->in.limit);
-	worker->intern_job = job;
-	connection->interning = true;
+	answer(job->connection, job->id, &self->intern, &self->errors);
 	return true;
 }
 
-static void end_job(struct worker *worker)
+static void begin_job(struct connection *connection, uint64_t id, const struct intern *intern)
 {
-	struct intern_job *job = worker->intern_job;
+	struct intern_job *self = calloc(1, sizeof(*self));
 
-	job->connection->interning = false;
-	worker->intern_job = NULL;
-	/* The worker's own are somebody else's by now, who may be taking the session over. */
-	arena_deinit(&job->in);
-	arena_deinit(&job->out);
-	free(job);
-}
-
-void serve_intern_drop(struct connection *connection)
-{
-	if (connection->interning) {
-		end_job(connection->worker);
+	if (self == NULL) {
+		serve_error(connection, id, CODE_RESOURCE_EXHAUSTED, "the daemon is out of memory");
+		return;
 	}
-}
-
-struct connection *serve_intern_connection(const struct worker *worker)
-{
-	return worker->intern_job != NULL ? worker->intern_job->connection : NULL;
-}
-
-void serve_intern_more(struct worker *worker)
-{
-	struct intern_job *job = worker->intern_job;
-	struct arena out = worker->out;
-	size_t left = job->intern.n_paths - job->at;
-	size_t end = job->at + (left < SERVE_INTERN_TURN ? left : SERVE_INTERN_TURN);
-
-	worker->out = job->out; /* where its errors are */
-	intern_some(job->connection, &job->intern, job->at, end, &job->errors);
-	job->at = end;
-	if (end == job->intern.n_paths) {
-		answer(job->connection, job->id, &job->intern, &job->errors);
-	}
-	job->out = worker->out;
-	worker->out = out;
-	if (end == job->intern.n_paths) {
-		end_job(worker);
-	}
+	self->job = (struct serve_job){ .id = id, .more = more };
+	self->intern = *intern;
+	serve_job_begin(connection, &self->job);
 }
 
 int serve_intern(struct connection *connection, const struct request *request)
@@ -158,13 +114,13 @@ int serve_intern(struct connection *connection, const struct request *request)
 	const struct intern *intern = &request->intern;
 	struct worker *worker = connection->worker;
 	struct serve_errors errors = { 0 };
-	bool is_long = intern->n_paths > SERVE_INTERN_TURN;
+	bool is_long = intern->n_paths > SERVE_TURN;
 
 	if (!serve_check_session(connection, request->id) ||
 	    !serve_check_items(connection, request->id, intern->n_paths, "paths")) {
 		return SERVE_OK;
 	}
-	if (is_long && worker->intern_job != NULL) {
+	if (is_long && worker->job != NULL) {
 		return SERVE_E_LATER;
 	}
 	if (!reserve(connection, request->id, intern)) {
@@ -173,11 +129,8 @@ int serve_intern(struct connection *connection, const struct request *request)
 	if (!is_long) {
 		intern_some(connection, intern, 0, intern->n_paths, &errors);
 		answer(connection, request->id, intern, &errors);
-	} else if (begin_job(connection, request->id, intern)) {
-		worker_wake(worker);
 	} else {
-		serve_error(connection, request->id, CODE_RESOURCE_EXHAUSTED,
-			    "the daemon is out of memory");
+		begin_job(connection, request->id, intern);
 	}
 	return SERVE_OK;
 }

@@ -212,6 +212,10 @@ static const char *order_of(const struct request *request)
 		return "set limits";
 	case REQUEST_QUOTA_REMOVE:
 		return "remove limits";
+	case REQUEST_RESET:
+		return "reset counters";
+	case REQUEST_IMPORT:
+		return "import counters";
 	case REQUEST_RELOAD:
 		return "have the configuration reloaded";
 	default:
@@ -276,6 +280,13 @@ int serve(struct connection *connection, const struct request *request, unsigned
 	case REQUEST_METRIC_GET:
 		serve_metric_get(connection, request);
 		break;
+	case REQUEST_METRIC_LIST:
+		serve_metric_list(connection, request);
+		break;
+	case REQUEST_RESET:
+		return serve_reset(connection, request);
+	case REQUEST_IMPORT:
+		return serve_import(connection, request);
 	case REQUEST_PING:
 		serve_ping(connection, request);
 		break;
@@ -312,9 +323,6 @@ int serve(struct connection *connection, const struct request *request, unsigned
 	case REQUEST_QUOTA_EXPLAIN:
 		serve_quota_explain(connection, request);
 		break;
-	case REQUEST_METRIC_LIST:
-	case REQUEST_RESET:
-	case REQUEST_IMPORT:
 	case REQUEST_HELLO:
 	case REQUEST_NONE:
 		serve_error(connection, request->id, CODE_UNIMPLEMENTED,

@@ -29,15 +29,32 @@ void serve_walks(struct connection *connection, unsigned max_pages);
 /* Give up all walks, without a word. */
 void serve_walks_drop(struct connection *connection);
 
-/* So many paths of Interns in one turn of a worker's loop, or a few more: a millisecond or two for most. */
-#define SERVE_INTERN_TURN 256u
+/* So many paths in one turn of a worker's loop, or a few more: a millisecond or two for most. */
+#define SERVE_TURN 256u
 
-/* Whose long Intern is under way; it is done some at a time, and its connection takes no other request until then. NULL: nobody's. */
-struct connection *serve_intern_connection(const struct worker *worker);
-/* Some more of it; the last part answers it. */
-void serve_intern_more(struct worker *worker);
+/*
+ * A request that takes long is done some at a time, one in each turn, and its connection takes no other request until then. A worker has one
+ * such job at most, with what the request was decoded to; whoever comes with another one meanwhile keeps its frame and comes again
+ * (SERVE_E_LATER). So what they cost in memory has a bound, and short ones of others pass between.
+ */
+struct serve_job {
+	struct connection *connection;
+	uint64_t id;
+	struct arena in,
+		out; /* the request; what lasts until it is answered: the worker's `out` during more() */
+	bool (*more)(struct serve_job *job); /* some more of it; true: it is done, and was answered */
+};
+
+/*
+ * Begin `job`, which is freed at its end, also an early one. It takes the arena that the request was decoded into from the worker, which gets
+ * a new one. There must be no other.
+ */
+void serve_job_begin(struct connection *connection, struct serve_job *job);
+/* Whose is under way; NULL: nobody's. */
+struct connection *serve_job_connection(const struct worker *worker);
+void serve_job_more(struct worker *worker);
 /* The connection's is given up, without a word. */
-void serve_intern_drop(struct connection *connection);
+void serve_job_drop(struct connection *connection);
 
 /* Charges of the worker's connections that may have room now try for it. */
 void serve_waits(struct worker *worker);
@@ -65,6 +82,9 @@ void serve_flush(struct connection *connection, const struct request *request);
 void serve_status(struct connection *connection, const struct request *request);
 void serve_metric_set(struct connection *connection, const struct request *request);
 void serve_metric_get(struct connection *connection, const struct request *request);
+void serve_metric_list(struct connection *connection, const struct request *request);
+int serve_reset(struct connection *connection, const struct request *request);
+int serve_import(struct connection *connection, const struct request *request);
 void serve_reload(struct connection *connection, const struct request *request);
 void serve_charge(struct connection *connection, const struct request *request);
 void serve_uncharge(struct connection *connection, const struct request *request);

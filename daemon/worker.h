@@ -26,9 +26,9 @@ struct daemon;
 struct debt;
 struct engine_worker;
 struct event_base;
-struct intern_job;
 struct letter;
 struct reload_job;
+struct serve_job;
 struct session;
 struct statsd;
 struct statsd_stream;
@@ -51,9 +51,9 @@ struct worker {
 	LIST_HEAD(, connection) connections;
 	struct statsd *statsd; /* NULL: the daemon does not listen for any */
 	TAILQ_HEAD(, connection)
-	deferred;		       /* what they have sent waits for another turn of the loop */
-	struct intern_job *intern_job; /* the one long Intern that is under way; NULL: none */
-	size_t intern_left; /* paths that may be interned in this turn still; what begins one sets it to SERVE_INTERN_TURN */
+	deferred;	       /* what they have sent waits for another turn of the loop */
+	struct serve_job *job; /* the one long request that is under way; NULL: none */
+	size_t turn_left; /* paths that may be made or set in this turn still; what begins one sets it to SERVE_TURN */
 	bool stopping;
 	struct event stop_timer;
 	struct quota_time time; /* see worker_time */

@@ -115,6 +115,11 @@ int engine_declare(struct engine *engine, const char *name, size_t len,
 int engine_metric(struct engine *engine, const char *name, size_t len,
 		  struct engine_metric *ret_metric);
 
+/* Those that were declared, by name. The name is valid during the call, which must not call the engine. */
+typedef void (*engine_metric_fn)(void *ctx, const char *name, size_t len,
+				 const struct engine_metric *metric);
+void engine_metrics(struct engine *engine, engine_metric_fn metric, void *ctx);
+
 /* ---- workers ---- */
 
 int engine_join(struct engine *engine, struct engine_worker **ret_worker);

@@ -328,3 +328,8 @@ int engine_metric(struct engine *engine, const char *name, size_t len,
 	grace_leave();
 	return r;
 }
+
+void engine_metrics(struct engine *engine, engine_metric_fn metric, void *ctx)
+{
+	metrics_each(&engine->metrics, metric, ctx);
+}

@@ -77,6 +77,17 @@ bool metrics_policy(struct metrics *metrics, const char *path, size_t len,
 	return metric != NULL;
 }
 
+void metrics_each(struct metrics *metrics, engine_metric_fn each, void *ctx)
+{
+	(void)pthread_mutex_lock(&metrics->mutex);
+	for (size_t i = 0; i < metrics->n; i++) {
+		const struct metric *metric = metrics->sorted[i];
+
+		each(ctx, metric->name, metric->len, &metric->policy);
+	}
+	(void)pthread_mutex_unlock(&metrics->mutex);
+}
+
 bool metrics_expire(struct metrics *metrics)
 {
 	bool any;

@@ -51,5 +51,8 @@ int metrics_declare(struct metrics *metrics, const char *name, size_t len,
 bool metrics_policy(struct metrics *metrics, const char *path, size_t len,
 		    struct engine_metric *ret_policy);
 
+/* All records, by name; the callback must not come here. */
+void metrics_each(struct metrics *metrics, engine_metric_fn each, void *ctx);
+
 /* Some metric asks for expiry. */
 bool metrics_expire(struct metrics *metrics);

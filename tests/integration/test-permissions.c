@@ -57,6 +57,15 @@ static const struct request quota_remove = {
 	.type = REQUEST_QUOTA_REMOVE,
 	.quota_remove = { .pattern = { .at = "jobs", .len = 4 }, .all_windows = true },
 };
+static const struct import_item import_item = { .path = { .at = "jobs/b", .len = 6 }, .own = 1 };
+static const struct request import = {
+	.type = REQUEST_IMPORT,
+	.import = { .n_items = 1, .items = &import_item },
+};
+static const struct request reset = {
+	.type = REQUEST_RESET,
+	.reset = { .at = "jobs", .len = 4 },
+};
 static const struct request reload = { .type = REQUEST_RELOAD };
 
 /* All orders but the reload, in an order in which they work. */
@@ -64,9 +73,9 @@ static const struct {
 	const struct request *request;
 	enum reply_type done;
 } orders[] = {
-	{ &metric_set, REPLY_METRIC },
-	{ &quota_set, REPLY_QUOTA_OK },
-	{ &quota_remove, REPLY_QUOTA_OK },
+	{ &metric_set, REPLY_METRIC },	   { &quota_set, REPLY_QUOTA_OK },
+	{ &quota_remove, REPLY_QUOTA_OK }, { &import, REPLY_IMPORTED },
+	{ &reset, REPLY_RESET },
 };
 
 #define N_ORDERS (sizeof(orders) / sizeof(orders[0]))
@@ -123,12 +132,14 @@ static void test_others(void **state)
 		{ .type = REQUEST_STATUS },
 		{ .type = REQUEST_FLUSH },
 		{ .type = REQUEST_METRIC_GET, .metric_get = text_of("jobs") },
+		{ .type = REQUEST_METRIC_LIST },
 		{ .type = REQUEST_QUOTA_LIST, .quota_list = text_of("") },
 		{ .type = REQUEST_QUOTA_EXPLAIN, .quota_explain = path },
 	};
 	const enum reply_type answers[] = {
-		REPLY_APPLIED, REPLY_CHARGED, REPLY_VALUES,	 REPLY_STATUS,
-		REPLY_FLUSHED, REPLY_METRIC,  REPLY_QUOTA_RULES, REPLY_QUOTA_EXPLAINED,
+		REPLY_APPLIED, REPLY_CHARGED,	  REPLY_VALUES,
+		REPLY_STATUS,  REPLY_FLUSHED,	  REPLY_METRIC,
+		REPLY_METRICS, REPLY_QUOTA_RULES, REPLY_QUOTA_EXPLAINED,
 	};
 	struct reply reply;
 
@@ -143,7 +154,7 @@ static void test_others(void **state)
 			      "uid 65534: denied: it may not have the configuration reloaded");
 	reply = wire_call(wire, &others[5]);
 	assert_int_equal(reply.metric.kind, KIND_COUNTER);
-	reply = wire_call(wire, &others[6]);
+	reply = wire_call(wire, &others[7]);
 	assert_int_equal(reply.quota_rules.n_rules, 0);
 	(void)wire_free(wire);
 	test_daemon_stop(daemon);

@@ -86,21 +86,48 @@ static int fail(int error, char why[STORE_MAX_WHY], const char *path, const char
 	return error;
 }
 
-/* Reads the frames; whether one that is not good was followed by the end of a commit and one more. */
-static int read_frames(struct log *log, int fd, bool *ret_damaged)
+/* What has been seen of the frames. */
+struct reading {
+	struct log log;
+	uint8_t last[8]; /* of the last good frame, until others follow: which page, and how large the file is if it ends a commit */
+	bool bad;	 /* there was a frame that is not good */
+	bool ended;	 /* and then one that ends a commit */
+	bool damaged;	 /* and then one of another commit */
+};
+
+/*
+ * SQLite may write the frame that ends a commit more than once, to fill a sector; whether such a copy is good does not matter. Ours begin
+ * with one that does not end them, for they all have more pages than one.
+ */
+static void look_at(struct reading *reading, const uint8_t *frame)
+{
+	if (!reading->bad && is_good(&reading->log, frame)) {
+		memcpy(reading->last, frame, sizeof(reading->last));
+		return;
+	}
+	reading->bad = true;
+	if (ends_commit(frame) && memcmp(frame, reading->last, sizeof(reading->last)) == 0) {
+		return;
+	}
+	memset(reading->last, 0, sizeof(reading->last));
+	if (!is_of_this_turn(&reading->log, frame)) {
+		return;
+	}
+	if (!ends_commit(frame)) {
+		reading->damaged = reading->damaged || reading->ended;
+	} else {
+		reading->ended = true;
+	}
+}
+
+static int read_frames(struct reading *reading, int fd)
 {
 	uint8_t frame[FRAME];
-	bool good = true, ended = false;
 	off_t at = HEADER;
 	ssize_t n;
 
-	*ret_damaged = false;
 	while ((n = pread(fd, frame, sizeof(frame), at)) == (ssize_t)sizeof(frame)) {
-		good = good && is_good(log, frame);
-		if (!good && is_of_this_turn(log, frame)) {
-			*ret_damaged = *ret_damaged || ended;
-			ended = ended || ends_commit(frame);
-		}
+		look_at(reading, frame);
 		at += (off_t)sizeof(frame);
 	}
 	return n < 0 ? -errno : 0;
@@ -112,8 +139,7 @@ int log_check(const char *path, char why[STORE_MAX_WHY])
 	_cleanup_free_ char *name = NULL;
 	_cleanup_close_ int fd = -1;
 	uint8_t header[HEADER + FRAME];
-	struct log log;
-	bool is_damaged;
+	struct reading reading = { .bad = false };
 	ssize_t n;
 	int r;
 
@@ -133,12 +159,12 @@ int log_check(const char *path, char why[STORE_MAX_WHY])
 		return 0; /* no frame yet */
 	}
 	/* It was on the disk before the first frame was written. */
-	if (!read_header(&log, header)) {
+	if (!read_header(&reading.log, header)) {
 		return fail(STORE_E_DAMAGED, why, path, damaged);
 	}
-	r = read_frames(&log, fd, &is_damaged);
+	r = read_frames(&reading, fd);
 	if (r < 0) {
 		return fail(STORE_E_IO, why, path, strerror(-r));
 	}
-	return is_damaged ? fail(STORE_E_DAMAGED, why, path, damaged) : 0;
+	return reading.damaged ? fail(STORE_E_DAMAGED, why, path, damaged) : 0;
 }

@@ -6,7 +6,8 @@
  * disk when the power went. It is wrong for any before it: each commit was on the disk before the next began to be written. So where
  * a bad frame is followed by the end of a commit and by more after that, something was durable and is not as it was written.
  *
- * What can't be told: damage in the last commit, and a log that ends (or was cut off) where a commit ends.
+ * What can't be told: damage in the last commit, or to the mark of the end of the one before, which makes one of both; and a log that ends (or was cut off)
+ * where a commit ends.
  */
 #include "daemon/store/store.h"
 

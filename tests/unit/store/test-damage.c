@@ -347,9 +347,14 @@ static void test_log_with_flipped_bits(void **state)
 	     at += at < 300 ? 1 : 1 + test_random_below(&fixture->random, step * 2)) {
 		uint8_t flipped = (uint8_t)(1u << test_random_below(&fixture->random, 8));
 
+		unsigned from = at < killed.last ? LOGGED : LOGGED - 1;
+
+		/* Where the frame that ends the last commit but one says so (24 bytes before its page), both look like one. */
+		if (at >= killed.last - PAGE - 24 && at < killed.last - PAGE) {
+			from = LOGGED - 2;
+		}
 		killed.log.at[at] ^= flipped;
-		try_log(fixture, &killed, killed.file, killed.log,
-			at < killed.last ? LOGGED : LOGGED - 1, "flipped bit", at);
+		try_log(fixture, &killed, killed.file, killed.log, from, "flipped bit", at);
 		killed.log.at[at] ^= flipped;
 	}
 	forget(&killed);

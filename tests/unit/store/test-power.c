@@ -1,0 +1,126 @@
+/*
+ * The power fails at each moment of some commits, of tidying the log, of an end in order and a start after it: what is found then is what the file said before or after the
+ * commit that was under way, and never less than what a commit promised.
+ */
+#include "daemon/store/state.h"
+
+#include "tests/support/test.h"
+#include "tests/unit/store/disk.h"
+#include "tests/unit/store/dump.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COMMITS 14u
+#define TRIES 6u
+
+static char *texts[COMMITS + 2]; /* after so many commits */
+
+static char *in(void **state, const char *name)
+{
+	char *path;
+
+	assert_true(asprintf(&path, "%s/%s", (char *)*state, name) >= 0);
+	return path;
+}
+
+/* What the file says after each of the commits, found without a disk that fails. */
+static void know_the_texts(const char *path)
+{
+	struct sample sample;
+
+	for (unsigned n = 0; n <= COMMITS; n++) {
+		char why[STORE_MAX_WHY];
+		int error;
+
+		(void)unlink(path);
+		sample_open(&sample, path);
+		for (unsigned step = 0; step < n; step++) {
+			sample_step(&sample, step);
+			sample_commit(&sample);
+		}
+		sample_close(&sample);
+		texts[n] = dump_file(path, &error, why);
+		assert_non_null(texts[n]);
+	}
+}
+
+/* All that is ever done to a file, from the first commit on. */
+static void record(const char *path)
+{
+	struct sample sample;
+	char why[STORE_MAX_WHY];
+
+	sample_open(&sample, path);
+	disk_record(path);
+	for (unsigned step = 0; step < COMMITS; step++) {
+		sample_step(&sample, step);
+		sample_commit(&sample);
+		disk_mark(step + 1);
+		sample.store->tidy_at = 40;
+		assert_int_equal(store_tidy(sample.store, why), 0);
+	}
+	sample_close(&sample);
+}
+
+static void check(const char *path, size_t len, enum disk_loss loss, struct test_random *random)
+{
+	unsigned promised = disk_after(len, loss, random, path);
+	char why[STORE_MAX_WHY];
+	int error;
+	char *text = dump_file(path, &error, why);
+
+	if (text == NULL) {
+		fail_msg("after %zu calls, loss %d: %d: %s", len, (int)loss, error, why);
+	}
+	/* The one that is under way may be there or not. */
+	if (strcmp(text, texts[promised]) != 0 &&
+	    (promised == COMMITS || strcmp(text, texts[promised + 1]) != 0)) {
+		fail_msg("after %zu calls, loss %d: %u commits were promised:\n%s", len, (int)loss,
+			 promised, text);
+	}
+	free(text);
+}
+
+static void test_power(void **state)
+{
+	char *path = in(state, "state.db");
+	char *found = in(state, "found.db");
+	struct test_random random;
+	size_t n;
+
+	test_random_init(&random, 1);
+	know_the_texts(path);
+	(void)unlink(path);
+	disk_install();
+	record(path);
+	n = disk_record_end();
+	print_message("%zu calls\n", n);
+	assert_true(n > COMMITS * 4);
+	for (size_t len = 0; len <= n; len++) {
+		check(found, len, DISK_LOSES_NOTHING, &random);
+		check(found, len, DISK_LOSES_ALL, &random);
+		for (unsigned i = 0; i < TRIES; i++) {
+			check(found, len, DISK_LOSES_SOME, &random);
+		}
+	}
+	for (unsigned i = 0; i <= COMMITS; i++) {
+		free(texts[i]);
+	}
+	free(found);
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_power, test_dir_setup, test_dir_teardown),
+	};
+
+	if (access("/dev/shm", W_OK) == 0) {
+		(void)setenv("TMPDIR", "/dev/shm", /* overwrite= */ 0);
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void adding_init(struct adding *adding, struct cli *cli, bool single)
+void adding_init(struct adding *adding, struct cli *cli, bool single, bool durable)
 {
 	*adding = (struct adding){
 		.cli = cli,
 		.single = single,
+		.durable = durable,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.losses = json_array(),
 		.gauges = json_object(),
@@ -86,11 +87,12 @@ bool adding_reach(struct adding *adding)
 bool adding_finish(struct adding *adding)
 {
 	uint64_t undelivered = 0;
-	int r = ration_flush(adding->client, adding->cli->timeout_ms);
+	int r = adding->durable ? ration_flush_durable(adding->client, adding->cli->timeout_ms)
+				: ration_flush(adding->client, adding->cli->timeout_ms);
 	char *url = NULL;
 
-	/* Who adds and then gets is to see it, though a fresh read may be behind. */
-	if (r == 0) {
+	/* Who adds and then gets is to see it, though a fresh read may be behind. What is durable is folded. */
+	if (r == 0 && !adding->durable) {
 		r = ration_fold(adding->client, adding->cli->timeout_ms);
 	}
 

@@ -12,6 +12,7 @@
 struct adding {
 	struct cli *cli;
 	struct ration *client; /* NULL: none */
+	bool durable;	       /* it is to be in the daemon's state file at the end */
 	bool single;	       /* its session ends with its connection, as a single command's */
 
 	pthread_mutex_t lock;
@@ -22,7 +23,7 @@ struct adding {
 	json_t *gauges; /* whether a metric is one, by its name: those that were asked for */
 };
 
-void adding_init(struct adding *adding, struct cli *cli, bool single);
+void adding_init(struct adding *adding, struct cli *cli, bool single, bool durable);
 /* Gives up what adding_finish was not called for. */
 void adding_deinit(struct adding *adding);
 
@@ -32,7 +33,7 @@ bool adding_begin(struct adding *adding);
 /* See whether the daemon is there: libration would wait for it. False: reported. */
 bool adding_reach(struct adding *adding);
 
-/* Wait until all that was added is in the totals or reported, and close the client. False: something is not confirmed; reported. */
+/* Wait until all that was added is in the totals (and durable, if that is wanted) or reported, and close the client. False: something is not confirmed; reported. */
 bool adding_finish(struct adding *adding);
 
 /*

@@ -83,7 +83,7 @@ const struct option_spec option_specs[_OPT_COUNT] = {
 	},
 	[OPT_DRY_RUN] = {
 		.name = "dry-run", .type = OPTION_FLAG, .excludes = OPTION(OPT_WAIT),
-		.help = "only say what would be answered; change nothing",
+		.help = "change nothing, only say what would be answered, or what is wrong",
 	},
 	[OPT_WAIT] = {
 		.name = "wait", .type = OPTION_DURATION, .optional = true, .arg = "D", .max = DAY_MS,
@@ -139,6 +139,14 @@ const struct option_spec option_specs[_OPT_COUNT] = {
 	[OPT_SHADOW] = {
 		.name = "shadow", .type = OPTION_FLAG,
 		.help = "try it out: decide and count, but refuse nothing",
+	},
+	[OPT_DURABLE] = {
+		.name = "durable", .type = OPTION_FLAG,
+		.help = "return when it is in the daemon's state file, too",
+	},
+	[OPT_YES] = {
+		.name = "yes", .type = OPTION_FLAG,
+		.help = "do it without asking",
 	},
 };
 

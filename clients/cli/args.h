@@ -37,6 +37,8 @@ enum option_id {
 	OPT_BURST,
 	OPT_WINDOW,
 	OPT_SHADOW,
+	OPT_DURABLE,
+	OPT_YES,
 	_OPT_COUNT,
 };
 

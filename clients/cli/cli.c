@@ -10,13 +10,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define DEFAULT_SOCKET "unix:/run/rationd/rationd.sock"
 
 const struct cli_status_info cli_statuses[_CLI_STATUS_COUNT] = {
 	[CLI_DONE] = { 0, "done" },
 	[CLI_REFUSED] = { 1, "refused by a quota, or (get --check) over one" },
-	[CLI_USAGE] = { 3, "wrong usage, or (add -, charge -) some lines were wrong" },
+	[CLI_USAGE] = { 3, "wrong usage, or (add -, charge -, import) some lines were wrong" },
 	[CLI_NO_PATH] = { 2, "no such path, or no such metric" },
 	[CLI_NO_DAEMON] = { 6, "no daemon, or it did not answer in time" },
 	[CLI_ANSWERED] = { 4, "the daemon answered an error" },
@@ -82,6 +83,38 @@ void cli_note(struct cli *cli, const char *format, ...)
 	(void)vfprintf(cli->err, format, ap);
 	va_end(ap);
 	(void)fputc('\n', cli->err);
+}
+
+#define PROGRESS_NS (200 * INT64_C(1000000))
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+void cli_progress(struct cli *cli, int64_t *at, const char *format, ...)
+{
+	int64_t now = 0;
+	va_list ap;
+
+	if (!cli->err_terminal) {
+		return;
+	}
+	now = monotonic_ns();
+	if (*at != 0 && now - *at < PROGRESS_NS) {
+		return;
+	}
+	*at = now;
+	(void)fputc('\r', cli->err);
+	va_start(ap, format);
+	(void)vfprintf(cli->err, format, ap);
+	va_end(ap);
+	(void)fputs("\033[K", cli->err);
+	(void)fflush(cli->err);
+	cli->progress = true;
 }
 
 void cli_put(struct cli *cli, const char *key, json_t *value)

@@ -37,6 +37,7 @@ struct cli {
 	int in;
 	FILE *out;
 	FILE *err;
+	bool in_terminal;
 	bool out_terminal;
 	bool err_terminal;
 	bool utf8; /* the locale's */
@@ -70,6 +71,12 @@ void cli_warn(struct cli *cli, const char *format, ...) __attribute__((format(pr
 
 /* One line on `err` for people alone: nothing where `err` is not a terminal. */
 void cli_note(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * How far a long run is, in one line on `err` that the next one replaces, for people alone, and a few times a second at most. *at is 0 at first.
+ */
+void cli_progress(struct cli *cli, int64_t *at, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Add a member to the object; takes the reference. Does nothing (but to drop `value`) without --json. */
 void cli_put(struct cli *cli, const char *key, json_t *value);

@@ -55,7 +55,7 @@ static void run_one(struct cli *cli, const struct args *args)
 	struct adding adding;
 	int64_t n = 0;
 
-	adding_init(&adding, cli, /* single= */ true);
+	adding_init(&adding, cli, /* single= */ true, args_has(args, OPT_DURABLE));
 	if (add_one(&adding, path, args->n_operands > 1 ? args->operands[1] : "1", &n)) {
 		cli_put(cli, "path", json_string(path));
 		cli_put(cli, "n", json_exact(n));
@@ -114,14 +114,14 @@ static void sum_up(struct cli *cli, const struct input *input, const struct addi
 	cli_put(cli, "losses", json_incref(adding->losses));
 }
 
-static void run_lines(struct cli *cli)
+static void run_lines(struct cli *cli, bool durable)
 {
 	struct adding adding;
 	struct input *input = NULL;
 	struct line line;
 	uint64_t n_added = 0;
 
-	adding_init(&adding, cli, /* single= */ false);
+	adding_init(&adding, cli, /* single= */ false, durable);
 	input = input_new(cli, &adding.lock, /* catch_signals= */ true);
 	if (input != NULL && adding_begin(&adding) && adding_reach(&adding)) {
 		while (input_next(input, &line) && add_line(&adding, input, &line, &n_added)) {
@@ -145,6 +145,6 @@ void cmd_add(struct cli *cli, const struct args *args)
 		cli_fail(cli, CLI_USAGE, RATION_INVALID_ARGUMENT,
 			 "add: '-' takes no N; each line has its own");
 	} else {
-		run_lines(cli);
+		run_lines(cli, args_has(args, OPT_DURABLE));
 	}
 }

@@ -12,12 +12,13 @@ const struct command commands[] = {
 		"add",
 		"PATH [N]",
 		"count N, or 1, at PATH; 'add -' reads lines of PATH N",
-		0,
+		OPTION(OPT_DURABLE),
 		false,
 		1,
 		2,
 		"Adds N to the counter at PATH, which is made if it is not there, and returns when every total includes it. N may be "
-		"negative where the metric is a gauge. Whether it is one is asked of the daemon, at the first negative N.\n"
+		"negative where the metric is a gauge. Whether it is one is asked of the daemon, at the first negative N. With --durable it returns "
+		"when what was added is in the daemon's state file as well; that is so within a fraction of a second anyway, see rationd-delivery(7).\n"
 		"\n"
 		"With - in the place of PATH, lines are read from standard input:\n"
 		"\n"
@@ -199,12 +200,13 @@ const struct command commands[] = {
 		"flush",
 		"",
 		"have the daemon fold all that its workers hold back",
-		0,
+		OPTION(OPT_DURABLE),
 		false,
 		0,
 		0,
 		"When it returns, every total includes all that the daemon had received. Totals do so within the daemon's flush interval "
-		"anyway, and 'get --exact' asks for it by itself.",
+		"anyway, and 'get --exact' asks for it by itself. With --durable it returns when all of that is in the daemon's state file "
+		"too, with limits and metrics that were set: the exit status is 5 if the daemon has none, or can't write it.",
 		cmd_flush,
 	},
 	{
@@ -258,6 +260,69 @@ const struct command commands[] = {
 		"  rationctl metric set jobs_running --kind gauge\n"
 		"  rationctl metric set requests --max-counters 50k --overflow yes",
 		cmd_metric_set,
+	},
+	{
+		"export",
+		"",
+		"print all that is counted, limits and metrics, to be imported again",
+		0,
+		false,
+		0,
+		0,
+		"Prints lines of JSON, an object each: a head with the version of the format (1) and the time; metrics, as declared; limits, "
+		"of run time and, marked as such, of the daemon's configuration; then of every counter its path and its own value, which is "
+		"what was added at this very path. The last line says how many there were before it, so that one that was cut off is "
+		"noticed.\n"
+		"\n"
+		"  {\"rationd_export\":1,\"time\":\"2026-01-31T12:00:00Z\",\"rationctl\":\"0.1.0\"}\n"
+		"  {\"metric\":\"jobs\",\"kind\":\"gauge\",\"max_counters\":0,\"overflow\":false,\"expire_after_ms\":0}\n"
+		"  {\"quota\":\"jobs\",\"layer\":\"run time\",\"window\":null,\"max\":64,\"high\":null,\"low\":0,\"min\":0,\"shadow\":false}\n"
+		"  {\"counter\":\"jobs/acme\",\"own\":3}\n"
+		"  {\"end\":4}\n"
+		"\n"
+		"Totals are not in it, for they follow from own values: so an import is right whatever is counted while the export is made. Each "
+		"value is exact at a moment of the export, and not all are of the same moment: what is added meanwhile is in those that are "
+		"printed later. A counter that is there all the time is printed once; one that comes or goes meanwhile once or not at all. For "
+		"values of one moment, have nobody count meanwhile, or copy the daemon's state file.\n"
+		"\n"
+		"Usage of limits with a window, what clients hold, and leases are not in it: they are the running daemon's. Where standard error is "
+		"a terminal, progress is shown.\n"
+		"\n"
+		"  rationctl export | gzip >counts.gz",
+		cmd_export,
+	},
+	{
+		"import",
+		"[FILE]",
+		"set counters, limits and metrics as they were exported",
+		OPTION(OPT_DRY_RUN) | OPTION(OPT_DURABLE),
+		false,
+		0,
+		1,
+		"Reads what 'rationctl export' has printed from FILE, or from standard input without one or with -. Metrics are declared, limits of "
+		"run time are set, and each counter's own value becomes what the line says, whatever it is; other counters and limits stay. "
+		"What is added at the same time is added to it. Limits of a daemon's configuration are left to it, and noted. It can be repeated.\n"
+		"\n"
+		"A line that is wrong, or that the daemon refuses, is reported by its number, and all others are imported; the exit status is 2 or 5 then. If the "
+		"last line of the export is missing that is reported too. With --dry-run all lines are read and checked, and the daemon is not "
+		"asked. Root, the daemon's own user and the members of its admin_group may do this.\n"
+		"\n"
+		"  zcat counts.gz | rationctl import --durable",
+		cmd_import,
+	},
+	{
+		"reset",
+		"PATH",
+		"set what was counted at PATH, and below it, to 0",
+		OPTION(OPT_YES),
+		false,
+		1,
+		1,
+		"Totals of all that PATH is below of fall by as much, and so does the usage of limits without a window. Counters, limits and what "
+		"clients hold stay; usage in windows does. On a terminal it is asked whether that is meant; elsewhere --yes has to say so. A large "
+		"subtree takes some time, in which everybody else is served: what comes in meanwhile may be set to 0 or not. Root, the daemon's own user "
+		"and the members of its admin_group may do this.",
+		cmd_reset,
 	},
 	{
 		"version",

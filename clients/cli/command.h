@@ -44,5 +44,8 @@ void cmd_quota_remove(struct cli *cli, const struct args *args);
 void cmd_charge(struct cli *cli, const struct args *args);
 void cmd_uncharge(struct cli *cli, const struct args *args);
 void cmd_run(struct cli *cli, const struct args *args);
+void cmd_export(struct cli *cli, const struct args *args);
+void cmd_import(struct cli *cli, const struct args *args);
+void cmd_reset(struct cli *cli, const struct args *args);
 void cmd_version(struct cli *cli, const struct args *args);
 void cmd_help(struct cli *cli, const struct args *args);

@@ -194,7 +194,8 @@ static void put_tail(void)
 		"  {\"error\": {\"status\": 3, \"code\": \"NOT_FOUND\", \"text\": \"no such path: requests/acme\"}}\n"
 		"\n"
 		"beside what could be answered. Its code is one of google.rpc.Code's names; of several errors it is the gravest, and all of "
-		"them are on standard error as text. After 'rationctl run' there is an object only if the command was not run. Numbers are JSON integers up to 2^53 either way and strings beyond. Totals come with "
+		"them are on standard error as text. 'rationctl export' prints its lines in any case, and the object behind them only if something "
+		"went wrong. After 'rationctl run' there is an object only if the command was not run. Numbers are JSON integers up to 2^53 either way and strings beyond. Totals come with "
 		"error_bound (each may lack at most this much) and age_ms.",
 		true);
 	section("EXIT STATUS");
@@ -218,10 +219,11 @@ static void put_tail(void)
 		 "  rationctl quota set jobs --max 64 --high 48\n"
 		 "  rationctl run --charge jobs/acme:4 --wait=10m -- make -j4\n"
 		 "  rationctl charge requests/acme/web 5 || echo 'no more of it'\n"
-		 "  rationctl --json get requests/acme | jq '.values[0].total'",
+		 "  rationctl --json get requests/acme | jq '.values[0].total'\n"
+		 "  rationctl export >counts.json && rationctl import --dry-run counts.json",
 		 true);
 	section("SEE ALSO");
-	(void)puts(".BR rationd (8),\n.BR libration (3)");
+	(void)puts(".BR rationd\\-delivery (7),\n.BR rationd (8),\n.BR libration (3)");
 }
 
 int main(void)

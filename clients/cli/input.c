@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#define PROGRESS_NS (200 * INT64_C(1000000))
 #define PROGRESS_LINES 256
 #define SHOWN_MAX 64 /* bytes of a word that is wrong */
 
@@ -30,31 +28,11 @@ static void unlock(struct input *input)
 	}
 }
 
-static int64_t monotonic_ns(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 static void show_progress(struct input *input)
 {
-	int64_t now = 0;
-
-	if (!input->cli->err_terminal) {
-		return;
-	}
-	now = monotonic_ns();
-	if (input->progress_at != 0 && now - input->progress_at < PROGRESS_NS) {
-		return;
-	}
-	input->progress_at = now;
 	lock(input);
-	(void)fprintf(input->cli->err, "\r%" PRIu64 " lines, %" PRIu64 " wrong\033[K",
-		      input->lines.number, input->n_bad);
-	(void)fflush(input->cli->err);
-	input->cli->progress = true;
+	cli_progress(input->cli, &input->progress_at, "%" PRIu64 " lines, %" PRIu64 " wrong",
+		     input->lines.number, input->n_bad);
 	unlock(input);
 }
 
@@ -62,7 +40,7 @@ static void show_progress(struct input *input)
 static ssize_t read_input(void *ctx, void *buffer, size_t size)
 {
 	struct input *input = ctx;
-	struct pollfd fds[] = { { input->cli->in, POLLIN, 0 }, { input->signals, POLLIN, 0 } };
+	struct pollfd fds[] = { { input->fd, POLLIN, 0 }, { input->signals, POLLIN, 0 } };
 	struct signalfd_siginfo info;
 
 	show_progress(input);
@@ -78,7 +56,7 @@ static ssize_t read_input(void *ctx, void *buffer, size_t size)
 		errno = ECANCELED;
 		return -1;
 	}
-	return read(input->cli->in, buffer, size);
+	return read(input->fd, buffer, size);
 }
 
 /* An interrupt and SIGTERM, but where our parent has them ignored. */
@@ -108,12 +86,20 @@ struct input *input_new(struct cli *cli, pthread_mutex_t *mutex, bool catch_sign
 		return NULL;
 	}
 	input->cli = cli;
+	input->fd = cli->in;
+	input->name = "standard input";
 	input->lock = mutex;
 	input->bad = json_array();
 	(void)pthread_sigmask(SIG_BLOCK, NULL, &input->before);
 	input->signals = catch_signals ? block_signals() : -1;
 	lines_init(&input->lines, read_input, input);
 	return input;
+}
+
+void input_from(struct input *input, int fd, const char *name)
+{
+	input->fd = fd;
+	input->name = name;
 }
 
 void input_release(struct input *input)
@@ -158,11 +144,13 @@ void input_bad(struct input *input, const char *format, ...)
 
 void input_fail(struct input *input, const char *what, int error)
 {
+	char *name = text_safe_string(input->name);
+
 	lock(input);
-	cli_fail(input->cli, CLI_SYSTEM, RATION_INTERNAL,
-		 "standard input, after line %" PRIu64 ": %s: %s", input->lines.number, what,
-		 strerror(error));
+	cli_fail(input->cli, CLI_SYSTEM, RATION_INTERNAL, "%s, after line %" PRIu64 ": %s: %s",
+		 name != NULL ? name : "", input->lines.number, what, strerror(error));
 	unlock(input);
+	free(name);
 }
 
 /* Is it a line to work on? What is wrong with one is reported. */
@@ -192,22 +180,28 @@ static bool parse(struct input *input, char *text, size_t len, struct line *ret_
 	return false;
 }
 
+bool input_next_text(struct input *input, char **ret_text, size_t *ret_len)
+{
+	int r = lines_next(&input->lines, ret_text, ret_len);
+
+	if (r > 0 && input->lines.number % PROGRESS_LINES == 0) {
+		show_progress(input);
+	}
+	if (r < 0 && r != -ECANCELED) {
+		input_fail(input, "it can't be read", -r);
+	}
+	return r > 0;
+}
+
 bool input_next(struct input *input, struct line *ret_line)
 {
 	char *text = NULL;
 	size_t len = 0;
-	int r = 0;
 
-	while ((r = lines_next(&input->lines, &text, &len)) > 0) {
-		if (input->lines.number % PROGRESS_LINES == 0) {
-			show_progress(input);
-		}
+	while (input_next_text(input, &text, &len)) {
 		if (parse(input, text, len, ret_line)) {
 			return true;
 		}
-	}
-	if (r < 0 && r != -ECANCELED) {
-		input_fail(input, "it can't be read", -r);
 	}
 	return false;
 }

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * input: lines of PATH N from standard input, for commands that read them: wrong ones are reported by number, a signal ends the
+ * input: lines from standard input or a file, of PATH N or others, for commands that read them: wrong ones are reported by number, a signal ends the
  * reading so that what was read is not lost, and progress is shown to people.
  *
  * Thread safety: one thread. If others use `cli` too they do so with `lock` held, and so does this.
@@ -13,6 +13,8 @@
 
 struct input {
 	struct cli *cli;
+	int fd; /* standard input, or another */
+	const char *name;
 	pthread_mutex_t *lock; /* NULL: nobody else uses `cli` */
 	int signals;	       /* a signalfd, or -1 */
 	sigset_t before;       /* what was blocked */
@@ -34,6 +36,12 @@ struct input *input_free(struct input *input);
  * or a failure, which was reported.
  */
 bool input_next(struct input *input, struct line *ret_line);
+
+/* The next line, whatever it is; as lines_next has it. */
+bool input_next_text(struct input *input, char **ret_text, size_t *ret_len);
+
+/* Read from there instead of standard input. Before the first line. */
+void input_from(struct input *input, int fd, const char *name);
 
 /* The last line is wrong after all. */
 void input_bad(struct input *input, const char *format, ...) __attribute__((format(printf, 2, 3)));

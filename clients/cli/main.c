@@ -32,6 +32,7 @@ int main(int argc, char **argv)
 		.in = STDIN_FILENO,
 		.out = stdout,
 		.err = stderr,
+		.in_terminal = isatty(STDIN_FILENO) == 1,
 		.out_terminal = isatty(STDOUT_FILENO) == 1,
 		.err_terminal = isatty(STDERR_FILENO) == 1,
 	};

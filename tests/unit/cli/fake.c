@@ -257,6 +257,18 @@ int ration_flush(struct ration *client, int timeout_ms)
 	return 0;
 }
 
+int ration_flush_durable(struct ration *client, int timeout_ms)
+{
+	int r = ration_flush(client, timeout_ms);
+
+	fake.n_durable += r == 0;
+	if (r == 0 && fake.durable_result != 0) {
+		fake.error = fake.text != NULL ? fake.text : "";
+		return fake.durable_result;
+	}
+	return r;
+}
+
 int ration_get(struct ration *client, const char *const *paths, size_t n,
 	       enum ration_consistency consistency, int timeout_ms, struct ration_value *ret_values,
 	       struct ration_view *ret_view)
@@ -416,6 +428,57 @@ int ration_metric_get(struct ration *client, const char *name, int timeout_ms,
 	}
 	*ret_metric = known != NULL ? known->metric : (struct ration_metric)RATION_METRIC_INIT;
 	return 0;
+}
+
+int ration_metric_list(struct ration *client, int timeout_ms,
+		       void (*metric)(void *ctx, const char *name,
+				      const struct ration_metric *metric),
+		       void *ctx)
+{
+	int r = ask(timeout_ms);
+
+	(void)client;
+	for (size_t i = 0; r == 0 && i < fake.n_metrics; i++) {
+		metric(ctx, fake.metrics[i].name, &fake.metrics[i].metric);
+	}
+	return r;
+}
+
+/* ---- own values ---- */
+
+int ration_import(struct ration *client, const struct ration_own *owns, size_t n, int timeout_ms,
+		  void (*failed)(void *ctx, size_t index, int code, const char *text), void *ctx)
+{
+	int r = ask(timeout_ms);
+
+	(void)client;
+	fake.n_imports++;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (!is_path(owns[i].path)) {
+			failed(ctx, i, RATION_INVALID_ARGUMENT, "not a path");
+		} else if (owns[i].own < 0 && kind_of(owns[i].path) == RATION_COUNTER) {
+			failed(ctx, i, RATION_INVALID_ARGUMENT, "");
+		} else {
+			fake_count(owns[i].path, 0);
+			find(owns[i].path)->own = owns[i].own;
+		}
+	}
+	return r;
+}
+
+int ration_reset(struct ration *client, const char *path, int timeout_ms, uint64_t *ret_counters)
+{
+	int r = ask(timeout_ms);
+
+	(void)client;
+	*ret_counters = 0;
+	for (size_t i = 0; r == 0 && i < fake.n_counters; i++) {
+		if (is_below(fake.counters[i].path, path)) {
+			fake.counters[i].own = 0;
+			(*ret_counters)++;
+		}
+	}
+	return r;
 }
 
 /* ---- quotas ---- */

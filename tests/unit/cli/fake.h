@@ -31,6 +31,7 @@ struct fake {
 	unsigned away_from;    /* from this question on, the first is 1, ... */
 	unsigned away_until;   /* ... up to before this one there is no answer */
 	int flush_result;      /* of ration_flush */
+	int durable_result;    /* of ration_flush_durable */
 	const char *text;      /* ration_error() after such a result */
 	uint32_t max_counters; /* of one client; 0: FAKE_MAX */
 	struct ration_view view;
@@ -55,6 +56,8 @@ struct fake {
 	unsigned n_opened;
 	unsigned n_closed;
 	unsigned n_folded;
+	unsigned n_durable;
+	unsigned n_imports;
 	unsigned n_charges; /* that were tried */
 	unsigned n_explained;
 	struct ration_charge_options charge_options;

@@ -53,7 +53,8 @@ const struct run *run_words(const struct run_setting *setting, const char *const
 	if (setting != NULL) {
 		cli.in = setting->input != NULL ? input_of(setting) : -1;
 		cli.watch_ms = setting->watch_ms;
-		cli.out_terminal = cli.err_terminal = cli.utf8 = setting->terminal;
+		cli.in_terminal = cli.out_terminal = cli.err_terminal = cli.utf8 =
+			setting->terminal;
 	}
 	cli.out = open_memstream(&last.out, &out_len);
 	cli.err = open_memstream(&last.err, &err_len);

@@ -13,7 +13,7 @@ struct run {
 struct run_setting {
 	const char *input; /* NULL: no standard input */
 	size_t input_len;  /* 0: strlen(input) */
-	bool terminal;	   /* both outputs are one, with UTF-8 */
+	bool terminal;	   /* all three are one, with UTF-8 */
 	int watch_ms;	   /* as in struct cli */
 };
 

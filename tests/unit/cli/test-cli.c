@@ -602,7 +602,9 @@ static void help_is_printed(void **state)
 		"\n"
 		"When it returns, every total includes all that the daemon had received. Totals\n"
 		"do so within the daemon's flush interval anyway, and 'get --exact' asks for it\n"
-		"by itself.\n"
+		"by itself. With --durable it returns when all of that is in the daemon's state\n"
+		"file too, with limits and metrics that were set: the exit status is 5 if the\n"
+		"daemon has none, or can't write it.\n"
 		"\n"
 		"options:\n"
 		"  --socket URL           where the daemon is: unix:PATH or tcp:HOST:PORT; else\n"
@@ -610,7 +612,8 @@ static void help_is_printed(void **state)
 		"  --json                 print one JSON object, errors included\n"
 		"  --timeout D            how long to wait for the daemon, like 500ms or 1m; else\n"
 		"                         10s\n"
-		"  --help                 print help and exit\n",
+		"  --help                 print help and exit\n"
+		"  --durable              return when it is in the daemon's state file, too\n",
 		"");
 	help = strdup(RUN("metric", "set", "--help")->out);
 	assert_run(RUN("help", "metric", "set"), 0, help, "");
@@ -635,7 +638,7 @@ static void unknown_words(void **state)
 		   "rationctl: unknown command 'stauts'; did you mean 'status'?\n");
 	assert_run(
 		RUN("list"), 2, "",
-		"rationctl: unknown command 'list'; one of add, get, tree, charge, uncharge, run, quota, flush, status, reload, metric, version, help is right\n");
+		"rationctl: unknown command 'list'; one of add, get, tree, charge, uncharge, run, quota, flush, status, reload, metric, export, import, reset, version, help is right\n");
 	assert_run(RUN("metric"), 2, "",
 		   "rationctl: metric: a word is missing after it; one of show, set is right\n");
 	assert_run(RUN("metric", "sho"), 2, "",

@@ -148,7 +148,7 @@ void manual_daemon(FILE *file)
 	put_text(file, &ADDRESS_DEFAULT[strlen("unix:")]);
 	(void)fputs(
 		"\nThe socket, where nothing else was said.\nBeside it is a lock file of the same name and .lock.\n"
-		".SH SEE ALSO\n\\fBrationd.conf\\fR(5), \\fBrationctl\\fR(1)\n",
+		".SH SEE ALSO\n\\fBrationd.conf\\fR(5), \\fBrationctl\\fR(1), \\fBrationd\\-delivery\\fR(7)\n",
 		file);
 }
 

@@ -1,0 +1,679 @@
+import { EventEmitter } from 'node:events';
+import { addressOf } from './address.js';
+import { amountOf, chargeOf, optionOf, type Amount } from './amount.js';
+import { cancel, later, now, type Timer } from './clock.js';
+import type { Counter } from './counter.js';
+import { codeName, invalid, RationError } from './error.js';
+import { dismiss, enroll } from './exit.js';
+import { Consistency as WireConsistency, Kind as WireKind, type Metric as WireMetric } from './generated/ration_pb.js';
+import { Hold } from './hold.js';
+import { Lease, type LeaseHost, type LeaseOptions } from './lease.js';
+import { Link, type Question } from './link.js';
+import { errorOf, Operations, type Operation, type OperationBody } from './operations.js';
+import { Outbox } from './outbox.js';
+import { checkPath } from './path.js';
+import {
+	chargeResultOf, kindOf, RefusedError, valueOf, viewOf,
+	type CallOptions, type ChargeItem, type ChargeOptions, type ChargeResult, type ClientOptions, type Consistency, type Entry,
+	type FlushOptions, type GetOptions, type HoldOptions, type Loss, type Metric, type UnchargeOptions, type Value, type View, type WalkOptions,
+} from './types.js';
+import type { Answer, Body } from './wire.js';
+
+const MAX_PATHS = 1000; // in one Get; entries in one part of a Walk
+const MAX_ITEMS = 10_000;
+const MAX_WAIT_MS = 86_400_000;
+const ALL_LEVELS = 0xffff_ffff;
+const END_MS = 1000;
+
+const consistencies = { fresh: WireConsistency.FRESH, cached: WireConsistency.CACHED, exact: WireConsistency.EXACT };
+
+/** What a {@link Client} tells, by name. */
+export interface ClientEvents {
+	/** Something was added that can't be counted. Without a listener it is a process warning. */
+	loss: [loss: Loss];
+	/** The daemon speaks to us. */
+	connect: [];
+	/** It does not any more, or still not; the client goes on trying. */
+	disconnect: [error: RationError];
+	/** The daemon has forgotten this client: what it held was given back. */
+	reset: [];
+}
+
+type Items = readonly (readonly [path: string, amount: bigint])[];
+
+/**
+ * A client of rationd. It connects when there is something to say, and again whenever the connection breaks; what is added meanwhile
+ * accumulates, one number for each counter. Neither it nor its connection keep the program running, unless somebody waits for an answer.
+ *
+ * When the program comes to its end, everything is delivered within `exitTimeoutMs`, and what could not be is said on standard error. One
+ * client for a program (and one for each of its worker threads) is enough.
+ */
+export class Client extends EventEmitter<ClientEvents> {
+	readonly #link: Link;
+	readonly #outbox: Outbox;
+	readonly #operations: Operations;
+	readonly #sendIntervalMs: number;
+	readonly #timeoutMs: number;
+	readonly #exitTimeoutMs: number;
+	readonly #lifetimeMs: number;
+	readonly #leases = new Set<Lease>();
+	readonly #holds = new Set<Hold>();
+	readonly #warned = new Set<string>();
+	#nextLease = 1;
+	#timer: Timer | undefined;
+	#awaiting = 0;
+	#isClosed = false;
+	#resting: Promise<void> | undefined;
+	#failedAt = -1; // how much had been added when the end of the program could not deliver it
+
+	/** Does not wait for the daemon. Throws for a bad URL or option. */
+	constructor(options: ClientOptions | string = {}) {
+		super();
+		const given = typeof options === 'string' ? { url: options } : options;
+		const address = addressOf(given.url);
+
+		this.#sendIntervalMs = optionOf(given.sendIntervalMs ?? 50, 'sendIntervalMs', 1, 60_000);
+		this.#timeoutMs = timeoutOf(given.timeoutMs ?? 5000);
+		this.#exitTimeoutMs = optionOf(given.exitTimeoutMs ?? 2000, 'exitTimeoutMs', 0, 3_600_000);
+		this.#lifetimeMs = optionOf(given.sessionLifetimeMs ?? 60_000, 'sessionLifetimeMs', 0, MAX_WAIT_MS);
+		const bytes = optionOf(given.maxUnacknowledged ?? 4 * 1024 * 1024, 'maxUnacknowledged', 64 * 1024, 1024 ** 3);
+		const counters = optionOf(given.maxCounters ?? 1_000_000, 'maxCounters', 1, 2 ** 26);
+
+		this.#outbox = new Outbox(bytes, counters, () => this.#wake(), (...loss) => this.#lose(...loss));
+		this.#operations = new Operations(bytes);
+		this.#link = new Link(address, this.#lifetimeMs, this.#outbox, this.#operations, {
+			up: (lost) => this.#up(lost),
+			down: (error) => this.emit('disconnect', error),
+			unreachable: (error) => this.#leases.forEach((lease) => lease._unreachable(error)),
+		});
+		enroll(this);
+	}
+
+	/** Where the daemon is. */
+	get url(): string {
+		return this.#link.address.url;
+	}
+
+	/** The daemon speaks to us. */
+	get isConnected(): boolean {
+		return this.#link.isUp;
+	}
+
+	// ---- counting ----
+
+	/** The counter at `path`; the same one for the same path. Throws for what is no path. */
+	counter(path: string): Counter {
+		return this.#outbox.counter(path);
+	}
+
+	/** Add `n`, by default 1, to the counter at `path`. Throws for what is no path or no whole number. */
+	incr(path: string, n: Amount = 1): void {
+		this.#outbox.counter(path).incr(n);
+	}
+
+	/** The same as {@link Client.incr}. */
+	increment(path: string, n: Amount = 1): void {
+		this.#outbox.counter(path).incr(n);
+	}
+
+	/** Take `n` off, by default 1: of a gauge. */
+	decr(path: string, n: Amount = 1): void {
+		this.#outbox.counter(path).decr(n);
+	}
+
+	/** The same as {@link Client.decr}. */
+	decrement(path: string, n: Amount = 1): void {
+		this.#outbox.counter(path).decr(n);
+	}
+
+	/**
+	 * Wait until everything added before is counted by the daemon, or reported by the event `loss`; with `durable` until it is in the
+	 * daemon's state file too, so that it survives any crash (`FAILED_PRECONDITION`: the daemon has none).
+	 */
+	async flush(options: FlushOptions = {}): Promise<void> {
+		this.#checkOpen();
+		const [deadline, rest] = deadlineOf(options, this.#timeoutMs);
+
+		await this.#whenApplied(rest());
+		if (options.durable === true) {
+			await this.#flushDurable({ ...rest(), timeoutMs: deadline - now() });
+		}
+	}
+
+	#whenApplied(options: CallOptions): Promise<void> {
+		const applied = new Promise<void>((done) => this.#outbox.whenApplied(done));
+
+		this.#send();
+		return this.pause(applied, options, () => {});
+	}
+
+	async #flushDurable(options: CallOptions): Promise<void> {
+		const isDurable = await this.#ask({ case: 'flush', value: { durable: true } }, options, undefined, (answer) =>
+			answer.case === 'flushed' ? answer.value.durable : undefined);
+
+		if (!isDurable) {
+			throw new RationError('FAILED_PRECONDITION', 'the daemon has no state file', this.url);
+		}
+	}
+
+	// ---- reading ----
+
+	/** What the daemon has at a path; `NOT_FOUND` if it has no such counter. What this client has added is seen after {@link Client.flush}. */
+	get(path: string, options?: GetOptions): Promise<Value>;
+	/** The same of many paths at once, in their order; undefined where there is no such counter. */
+	get(paths: readonly string[], options?: GetOptions): Promise<(Value | undefined)[]>;
+	async get(paths: string | readonly string[], options: GetOptions = {}): Promise<Value | (Value | undefined)[]> {
+		if (typeof paths === 'string') {
+			const [value] = await this.#get([paths], options);
+			if (value === undefined) {
+				throw new RationError('NOT_FOUND', 'no such counter', paths);
+			}
+			return value;
+		}
+		const values: (Value | undefined)[] = [];
+		for (let at = 0; at < paths.length; at += MAX_PATHS) {
+			values.push(...(await this.#get(paths.slice(at, at + MAX_PATHS), options)));
+		}
+		return values;
+	}
+
+	#get(paths: readonly string[], options: GetOptions): Promise<(Value | undefined)[]> {
+		paths.forEach(checkPath);
+		const body: Body = { case: 'get', value: { paths: [...paths], consistency: consistencyOf(options) } };
+
+		return this.#ask(body, options, paths.length === 1 ? paths[0] : undefined, (answer) =>
+			answer.case !== 'values' ? undefined : paths.map((path, i) => {
+				const value = answer.value.values[i];
+				return value?.code === 5 ? undefined : valueOf(path, value);
+			}));
+	}
+
+	/** How far off the daemon's totals can be now. */
+	async view(options: GetOptions = {}): Promise<View> {
+		const body: Body = { case: 'get', value: { paths: [], consistency: consistencyOf(options) } };
+
+		return this.#ask(body, options, undefined, (answer) => (answer.case === 'values' ? viewOf(answer.value.view) : undefined));
+	}
+
+	/**
+	 * Visit the subtree at `root`, by default all, parents before children. A counter that is there during the whole walk is visited exactly
+	 * once. `ABORTED`: the daemon was started anew meanwhile.
+	 */
+	async *walk(root = '', options: WalkOptions = {}): AsyncGenerator<Entry, void, undefined> {
+		if (root !== '') {
+			checkPath(root);
+		}
+		const depth = options.depth === undefined ? ALL_LEVELS : optionOf(options.depth, 'depth', 0, ALL_LEVELS);
+		const consistency = consistencyOf(options);
+		let cursor: Uint8Array = new Uint8Array();
+
+		do {
+			const isFirst = cursor.length === 0;
+			let entries: Entry[] = [];
+			const body: Body = { case: 'walk', value: { root, depth, consistency, limit: BigInt(MAX_PATHS), cursor } };
+			cursor = await this.#ask(body, options, root === '' ? undefined : root, (answer) => {
+				if (answer.case === 'error' && answer.value.code === 3 && !isFirst) {
+					throw new RationError('ABORTED', 'the daemon was started anew during the walk', root);
+				}
+				if (answer.case !== 'page') {
+					return undefined;
+				}
+				entries.push(...answer.value.entries.map(({ path, depth: level, value }) => ({ ...valueOf(path, value), depth: level })));
+				return answer.value.last ? answer.value.cursor : 'more';
+			}, () => (entries = []));
+			yield* entries;
+		} while (cursor.length > 0);
+	}
+
+	// ---- the daemon ----
+
+	/** What the daemon says of itself, by name. */
+	status(options: CallOptions = {}): Promise<Map<string, Amount | string>> {
+		return this.#ask({ case: 'status', value: {} }, options, undefined, (answer) =>
+			answer.case !== 'status' ? undefined : new Map(answer.value.items.map(({ name, value }) =>
+				[name, value.case === 'number' ? amountOf(value.value) : (value.value ?? '')])));
+	}
+
+	/** What a metric is. */
+	metric(name: string, options: CallOptions = {}): Promise<Metric> {
+		checkPath(name);
+		return this.#ask({ case: 'metricGet', value: { name } }, options, name, (answer) =>
+			answer.case === 'metric' ? metricOf(answer.value) : undefined);
+	}
+
+	/** Declare a metric, or change it. */
+	setMetric(name: string, metric: Partial<Metric>, options: CallOptions = {}): Promise<Metric> {
+		checkPath(name);
+		if (metric.kind !== undefined && metric.kind !== 'counter' && metric.kind !== 'gauge') {
+			throw invalid(`expected the kind counter or gauge, not ${String(metric.kind)}`, name);
+		}
+		const value = {
+			name,
+			kind: metric.kind === 'gauge' ? WireKind.GAUGE : WireKind.COUNTER,
+			maxCounters: optionOf(metric.maxCounters ?? 0, 'maxCounters', 0, 0xffff_ffff),
+			overflow: metric.overflow ?? false,
+			expireAfterMs: BigInt(optionOf(metric.expireAfterMs ?? 0, 'expireAfterMs', 0, Number.MAX_SAFE_INTEGER)),
+		};
+
+		return this.#ask({ case: 'metricSet', value: { metric: value } }, options, name, (answer) =>
+			answer.case === 'metric' ? metricOf(answer.value) : undefined);
+	}
+
+	// ---- charges ----
+
+	/** Ask for room for `amount`, by default 1, on a path and all above it. */
+	charge(path: string, amount?: Amount, options?: ChargeOptions): Promise<ChargeResult>;
+	/**
+	 * Ask for room for all items, or none. A refusal is an answer, not an error: look at `granted`. A charge is done once, however often it
+	 * must be sent. If the time is over before its outcome is known, the client sees to it that nothing stays charged on gauges.
+	 */
+	charge(items: readonly ChargeItem[], options?: ChargeOptions): Promise<ChargeResult>;
+	async charge(what: string | readonly ChargeItem[], second?: Amount | ChargeOptions, third?: ChargeOptions): Promise<ChargeResult> {
+		const isOne = typeof what === 'string';
+		const items = itemsOf(isOne ? [amountItem(what, second as Amount | undefined)] : what);
+
+		return this.#charge(items, (isOne ? third : (second as ChargeOptions | undefined)) ?? {});
+	}
+
+	async #charge(items: Items, options: ChargeOptions): Promise<ChargeResult> {
+		const waitMs = options.waitMs === undefined ? 0 : Math.min(MAX_WAIT_MS, Math.ceil(timeoutOf(options.waitMs, 'waitMs')));
+		const timeoutMs = timeoutOf(options.timeoutMs ?? this.#timeoutMs);
+		const { dryRun = false, detached = false } = options;
+		const value = { items: items.map(([path, amount]) => ({ path, amount })), dryRun, detached, waitMs };
+		const [first] = items[0] as Items[number];
+		const result = (answer: Answer): ChargeResult | undefined =>
+			answer.case === 'charged' ? chargeResultOf(answer.value.granted, answer.value.bindings, answer.value.omitted) : undefined;
+
+		if (dryRun) {
+			return this.#ask({ case: 'charge', value }, { ...options, timeoutMs }, items.length === 1 ? first : undefined, result);
+		}
+		const answer = await this.#operate({ case: 'charge', value }, { ...options, timeoutMs: timeoutMs + waitMs }, items.length === 1 ? first : undefined,
+			// It is granted though nobody waits any more.
+			(late) => late.case === 'charged' && late.value.granted && this.#unchargeAll(items, detached));
+		return result(answer) as ChargeResult;
+	}
+
+	#unchargeAll(items: Items, detached: boolean): Promise<void> {
+		return new Promise<void>((done) => {
+			let n = items.length;
+			for (const [path, amount] of items) {
+				this.operate({ case: 'uncharge', value: { path, amount, detached } }, () => --n === 0 && done());
+			}
+		});
+	}
+
+	/** Give `amount`, by default 1, of what this client has charged on a gauge back. `FAILED_PRECONDITION`: not so much is held there. */
+	async uncharge(path: string, amount: Amount = 1, options: UnchargeOptions = {}): Promise<void> {
+		checkPath(path);
+		const value = { path, amount: chargeOf(amount, path), detached: options.detached ?? false };
+
+		await this.#operate({ case: 'uncharge', value }, options, path, () => {});
+	}
+
+	/** Charge a gauge until the hold is released or disposed of. Throws a {@link RefusedError} if it is refused. */
+	hold(path: string, amount?: Amount, options?: HoldOptions): Promise<Hold>;
+	/** The same of many paths: all or nothing. */
+	hold(items: readonly ChargeItem[], options?: HoldOptions): Promise<Hold>;
+	/** Charge a gauge for as long as `work` takes. */
+	hold<T>(path: string, work: (hold: Hold) => T | Promise<T>): Promise<T>;
+	/** The same with an amount. */
+	hold<T>(path: string, amount: Amount, work: (hold: Hold) => T | Promise<T>): Promise<T>;
+	/** The same with an amount and options. */
+	hold<T>(path: string, amount: Amount, options: HoldOptions, work: (hold: Hold) => T | Promise<T>): Promise<T>;
+	/** The same of many paths. */
+	hold<T>(items: readonly ChargeItem[], work: (hold: Hold) => T | Promise<T>): Promise<T>;
+	/** The same of many paths, with options. */
+	hold<T>(items: readonly ChargeItem[], options: HoldOptions, work: (hold: Hold) => T | Promise<T>): Promise<T>;
+	async hold(what: string | readonly ChargeItem[], ...rest: unknown[]): Promise<unknown> {
+		const last = rest[rest.length - 1];
+		const work = typeof last === 'function' ? (rest.pop() as (hold: Hold) => unknown) : undefined;
+		const items = itemsOf(typeof what === 'string' ? [amountItem(what, rest.shift() as Amount | undefined)] : what);
+		const hold = await this.#hold(items, (rest[0] ?? {}) as HoldOptions);
+
+		if (work === undefined) {
+			return hold;
+		}
+		try {
+			return await work(hold);
+		} finally {
+			await hold.release();
+		}
+	}
+
+	async #hold(items: Items, options: HoldOptions): Promise<Hold> {
+		const result = await this.#charge(items, options);
+
+		if (!result.granted) {
+			throw new RefusedError(result, (items[0] as Items[number])[0]);
+		}
+		const hold = new Hold(items, result.bindings, () => {
+			this.#holds.delete(hold);
+			return this.#release(items);
+		});
+		this.#holds.add(hold);
+		return hold;
+	}
+
+	async #release(items: Items): Promise<void> {
+		const released = this.#unchargeAll(items, false);
+
+		if (this.#link.isUp) {
+			await this.pause(released, {}, () => {}).catch(() => {}); // It goes on in the background.
+		}
+	}
+
+	/**
+	 * Open a lease of up to `want` units on a path, to be spent by {@link Lease.try} without asking. Returns at once; the first units come when
+	 * the daemon has answered, see {@link Lease.wait}.
+	 */
+	lease(path: string, want: number, options: LeaseOptions = {}): Lease {
+		this.#checkOpen();
+		checkPath(path);
+		if (this.#lifetimeMs < 1000) {
+			throw invalid('leases need a sessionLifetimeMs of 1,000 or more', path);
+		}
+		const host: LeaseHost = {
+			isUp: () => this.#link.isUp,
+			operate: (body, done) => this.operate(body, done),
+			addOpened: (at, n) => this.#addOpened(at, n),
+			pause: (promise, how, give) => this.pause(promise, how, give),
+			closed: (closed) => this.#leases.delete(closed),
+		};
+		const lease = new Lease(host, () => this.#nextLease++, path, want, options);
+		this.#leases.add(lease);
+		return lease;
+	}
+
+	#addOpened(path: string, n: number): void {
+		const [name] = path.split('/', 1) as [string];
+
+		this.metric(name).then((metric) => metric.kind === 'counter' && this.incr(path, n), () => {});
+	}
+
+	// ---- the end ----
+
+	/**
+	 * Deliver what was added, waiting at most `timeoutMs` (default: `exitTimeoutMs`), and end: what is still held is given back. Fails if something
+	 * could not be delivered, and says how much; it is reported by the event `loss` too, path by path.
+	 */
+	async close(options: CallOptions = {}): Promise<void> {
+		if (this.#isClosed) {
+			return;
+		}
+		this.#isClosed = true;
+		this.#outbox.closed = true;
+		dismiss(this);
+		const error = await this.#deliver({ timeoutMs: this.#exitTimeoutMs, ...options });
+		cancel(this.#timer);
+		const closed = new RationError('FAILED_PRECONDITION', 'this client is closed');
+		this.#outbox.giveUp(error?.text ?? '');
+		this.#operations.end(closed);
+		this.#link.end(closed);
+		if (error !== undefined) {
+			throw error;
+		}
+	}
+
+	/** The same as {@link Client.close}. */
+	async [Symbol.asyncDispose](): Promise<void> {
+		await this.close();
+	}
+
+	/** Bring everything to the daemon, for good if it keeps anything, and end the session. Says what could not be done. */
+	async #deliver(options: CallOptions): Promise<RationError | undefined> {
+		const [, rest] = deadlineOf(options, this.#timeoutMs);
+
+		try {
+			const returned = [...this.#leases].map((lease) => lease._rest());
+			if (this.#outbox.isDue || this.#operations.isDue) {
+				await this.#whenApplied(rest());
+				await this.pause(Promise.all(returned), rest(), () => {});
+			}
+			if (this.#link.keeps && (this.#outbox.isKept || this.#operations.isKept)) {
+				await this.#flushDurable(rest());
+			}
+			if (this.#link.isUp) {
+				const most = Math.min(END_MS, rest().timeoutMs ?? END_MS);
+				await this.#ask({ case: 'end', value: {} }, { timeoutMs: most }, undefined, () => true).catch(() => {});
+			}
+		} catch (error) {
+			return this.#undelivered(error as RationError);
+		}
+		return undefined;
+	}
+
+	#undelivered(why: RationError): RationError {
+		const { amount, counters } = this.#outbox.undelivered();
+		const what = amount > 0n ? `${amount} on ${counters} counter${counters === 1 ? '' : 's'} could not be delivered` : 'what was delivered may not last';
+
+		return new RationError(why.code, `${what}: ${why.text}`, this.url);
+	}
+
+	/** @internal The program has nothing left to do. */
+	_rest(): Promise<void> {
+		const { amount } = this.#outbox.undelivered();
+		const isDue = this.#outbox.isKept || this.#operations.isKept || this.#link.isKnown;
+
+		if (this.#exitTimeoutMs > 0 && isDue && Number(amount) !== this.#failedAt) {
+			this.#resting ??= this.#restNow().finally(() => (this.#resting = undefined));
+		}
+		return this.#resting ?? Promise.resolve();
+	}
+
+	async #restNow(): Promise<void> {
+		const error = await this.#deliver({ timeoutMs: this.#exitTimeoutMs });
+
+		if (error === undefined) {
+			this.#lost();
+			this.#link.renew();
+		}
+		this.#failedAt = error === undefined ? -1 : Number(this.#outbox.undelivered().amount);
+	}
+
+	/** @internal The program ends now. */
+	_exit(): void {
+		const { amount } = this.#outbox.undelivered();
+
+		if (amount > 0n) {
+			process.stderr.write(`rationd: ${this.#undelivered(new RationError('UNAVAILABLE', this.#link.reason || 'the program ended')).message}\n`);
+		}
+	}
+
+	// ---- inside ----
+
+	#checkOpen(): void {
+		if (this.#isClosed) {
+			throw new RationError('FAILED_PRECONDITION', 'this client is closed');
+		}
+	}
+
+	/** Growth has begun to wait. */
+	#wake(): void {
+		if (this.#timer === undefined) {
+			this.#timer = later(() => this.#send(), this.#sendIntervalMs);
+			this.#timer.unref();
+		}
+	}
+
+	#send(): void {
+		cancel(this.#timer);
+		this.#timer = undefined;
+		this.#link.start();
+		this.#link.pump();
+	}
+
+	#lose(path: string, code: number, amount: bigint, text: string): void {
+		const loss = { code: codeName(code), path, amount: amountOf(amount), text };
+
+		if (!this.emit('loss', loss) && !this.#warned.has(loss.code)) {
+			this.#warned.add(loss.code);
+			process.emitWarning(`rationd: ${path}: ${loss.amount} not counted: ${loss.code}: ${text}`, 'RationWarning');
+		}
+	}
+
+	#up(isLost: boolean): void {
+		if (isLost) {
+			this.#lost();
+			this.emit('reset');
+		}
+		this.emit('connect');
+		this.#leases.forEach((lease) => lease._up());
+	}
+
+	#lost(): void {
+		this.#leases.forEach((lease) => lease._lost());
+		this.#holds.forEach((hold) => hold._lost());
+		this.#holds.clear();
+	}
+
+	/** @internal Wait for something, no longer than said; meanwhile the program goes on. */
+	async pause<T>(promise: Promise<T>, options: CallOptions, give: (error: unknown) => void): Promise<T> {
+		const timeoutMs = timeoutOf(options.timeoutMs ?? this.#timeoutMs);
+		const { signal } = options;
+		let timer: Timer | undefined;
+		let abort = (): void => {};
+
+		this.#await(+1);
+		try {
+			const over = new Promise<never>((_, fail) => {
+				const end = (error: unknown): void => {
+					give(error);
+					fail(error);
+				};
+				timer = timeoutMs === Infinity ? undefined : later(() => end(this.#timeOver(timeoutMs)), timeoutMs);
+				abort = () => end(signal?.reason);
+				signal?.addEventListener('abort', abort);
+				if (signal?.aborted) {
+					abort();
+				}
+			});
+			return await Promise.race([promise, over]);
+		} finally {
+			cancel(timer);
+			signal?.removeEventListener('abort', abort);
+			this.#await(-1);
+		}
+	}
+
+	#await(change: number): void {
+		this.#awaiting += change;
+		this.#link.await(this.#awaiting > 0);
+	}
+
+	#timeOver(timeoutMs: number): RationError {
+		return this.#link.isUp
+			? new RationError('DEADLINE_EXCEEDED', `no answer within ${Math.round(timeoutMs)} ms`, this.url)
+			: new RationError('UNAVAILABLE', this.#link.reason, this.url);
+	}
+
+	/** `take` gives what the answer says, undefined if it is not one to this question, or 'more' if there is more to come. */
+	async #ask<T>(
+		body: Body, options: CallOptions, item: string | undefined, take: (answer: Answer) => T | 'more' | undefined, again?: () => void,
+	): Promise<T> {
+		let question: Question | undefined;
+		const asked = new Promise<T>((done, fail) => {
+			question = {
+				body,
+				take: (answer) => {
+					try {
+						const taken = take(answer);
+						if (taken === 'more') {
+							return false;
+						}
+						if (taken === undefined) {
+							throw errorOf(answer, item);
+						}
+						done(taken);
+					} catch (error) {
+						fail(error);
+					}
+					return true;
+				},
+				again: () => again?.(),
+				fail,
+			};
+		});
+
+		if (this.#isClosed && body.case !== 'flush' && body.case !== 'end') {
+			throw new RationError('FAILED_PRECONDITION', 'this client is closed');
+		}
+		this.#link.ask(question as Question);
+		return this.pause(asked, options, () => this.#link.forget(question as Question));
+	}
+
+	/** @internal Have an operation done whenever the daemon is there; `done` gets an answer of any kind. */
+	operate(body: OperationBody, done: (answer: Answer, operation: Operation) => void): void {
+		this.#add(body, true, done, () => {});
+	}
+
+	#add(body: OperationBody, lasting: boolean, answer: Operation['answer'], fail: Operation['fail']): Operation {
+		const operation: Operation = { body, id: 0, number: 0, sentAt: 0, lasting, known: undefined, final: false, faults: 0, answer, fail };
+
+		this.#operations.add(operation);
+		this.#link.hurry();
+		this.#link.pump();
+		return operation;
+	}
+
+	/** Have an operation done, or say that it was not; `late` gets its answer if that comes when nobody waits any more. */
+	async #operate(body: OperationBody, options: CallOptions, item: string | undefined, late: (answer: Answer) => void): Promise<Answer> {
+		let operation: Operation | undefined;
+
+		this.#checkOpen();
+		const answered = new Promise<Answer>((done, fail) => {
+			operation = this.#add(body, false, (answer) => (answer.case === 'error' ? fail(errorOf(answer, item)) : done(answer)), fail);
+		});
+		return this.pause(answered, options, () => {
+			if (operation !== undefined && !this.#operations.withdraw(operation)) {
+				operation.answer = late;
+				operation.fail = () => {};
+			}
+		});
+	}
+}
+
+function timeoutOf(ms: unknown, name = 'timeoutMs'): number {
+	if (typeof ms !== 'number' || !(ms >= 0)) {
+		throw invalid(`expected a number of milliseconds, not ${String(ms)}`, name);
+	}
+	return ms > 2 ** 31 - 1 ? Infinity : ms;
+}
+
+/** When the time is over, and what is left of it, as options. */
+function deadlineOf(options: CallOptions, timeoutMs: number): [number, () => CallOptions] {
+	const deadline = now() + timeoutOf(options.timeoutMs ?? timeoutMs);
+
+	return [deadline, () => ({ ...options, timeoutMs: Math.max(0, deadline - now()) })];
+}
+
+function consistencyOf(options: GetOptions): WireConsistency {
+	const consistency: Consistency = options.consistency ?? 'fresh';
+
+	if (!Object.hasOwn(consistencies, consistency)) {
+		throw invalid(`expected fresh, cached or exact, not ${String(consistency)}`, 'consistency');
+	}
+	return consistencies[consistency];
+}
+
+function amountItem(path: string, amount: Amount | undefined): ChargeItem {
+	return amount === undefined ? { path } : { path, amount };
+}
+
+function itemsOf(items: readonly ChargeItem[]): Items {
+	if (!Array.isArray(items) || items.length === 0 || items.length > MAX_ITEMS) {
+		throw invalid(`expected a path, or a list of 1 to ${MAX_ITEMS} items`);
+	}
+	return items.map(({ path, amount = 1 }: ChargeItem) => {
+		checkPath(path);
+		return [path, chargeOf(amount, path)] as const;
+	});
+}
+
+function metricOf(metric: WireMetric): Metric {
+	return {
+		kind: kindOf(metric.kind),
+		maxCounters: metric.maxCounters,
+		overflow: metric.overflow,
+		expireAfterMs: Number(metric.expireAfterMs),
+	};
+}

@@ -1,0 +1,537 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import type { Address } from './address.js';
+import { cancel, later, now, type Timer } from './clock.js';
+import type { Counter } from './counter.js';
+import { codeName, codes, RationError } from './error.js';
+import type { Reply, Welcome } from './generated/ration_pb.js';
+import type { Operations } from './operations.js';
+import type { Outbox } from './outbox.js';
+import { FrameReader, frameOf, type Answer, type Body, type RequestInit } from './wire.js';
+
+const VERSION = 1;
+const AGENT = 'rationd-node/0.1.0';
+const CONNECT_MS = 5000; // for the connect, and again for the Welcome
+const BACKOFF_MIN_MS = 50;
+const BACKOFF_MAX_MS = 2000;
+const SILENCE_MS = 5000; // with an answer due, or over TCP: then a Ping
+const ANSWER_MS = 15000; // of silence in all: then the connection is taken for dead
+const REFUSED_MS = 1000; // how long a refused path is not asked for again
+const MAX_FAULTS = 5; // connections that the daemon ends because of one batch
+const MAX_PATHS = 1000; // in one Intern
+const PATH_BYTES = 520; // of one path in it, at the most
+
+/** @internal A question without a number: asked again on the next connection if this one breaks. */
+export interface Question {
+	readonly body: Body;
+	/** An answer; true: it was the last one. */
+	readonly take: (answer: Answer) => boolean;
+	/** The connection broke; what it has answered so far is answered again. */
+	readonly again: () => void;
+	readonly fail: (error: RationError) => void;
+}
+
+/** @internal What the client is told of. */
+export interface LinkEvents {
+	/** The daemon speaks to us. `lost`: it knows nothing of the session that there was. */
+	up(lost: boolean): void;
+	down(error: RationError): void;
+	/** There is nobody at the address. */
+	unreachable(error: RationError): void;
+}
+
+/** What was told to the daemon by an Intern. */
+interface Telling {
+	readonly counters: readonly Counter[];
+}
+
+/** @internal The session with the daemon: one connection, made anew when it breaks, on which everything goes. */
+export class Link {
+	state: 'idle' | 'waiting' | 'connecting' | 'greeting' | 'up' = 'idle';
+	/** Why there is no connection. */
+	reason = 'not connected yet';
+	keeps = false;
+	#session = randomBytes(16);
+	#sessions = 1; // how many sessions with handles there were: what Counter._told says
+	#known = false; // the daemon has welcomed this session once
+	#incarnation = '';
+	#limits: Welcome['limits'];
+	#socket: Socket | undefined;
+	#reader = new FrameReader();
+	#timer: Timer | undefined;
+	#backoff = 0;
+	#triedAt = -Infinity;
+	#heardAt = 0;
+	#pingId = 0;
+	#faults = 0;
+	#faultBatch = 0;
+	#nextId = 1;
+	#helloId = 0;
+	#out: Uint8Array[] = [];
+	#flushing = false;
+	#tellings = new Map<number, Telling>();
+	#adds = new Set<number>(); // requests that were not answered
+	#asked = new Map<number, Question>();
+	#questions: Question[] = [];
+	#awaited = false;
+
+	constructor(
+		readonly address: Address,
+		readonly lifetimeMs: number,
+		readonly outbox: Outbox,
+		readonly operations: Operations,
+		readonly events: LinkEvents,
+	) {}
+
+	// ---- what the client asks of it ----
+
+	/** Connect, if there is no connection: at once, or when the pause after a failure is over. */
+	start(): void {
+		if (this.state === 'idle') {
+			this.#dial();
+		}
+	}
+
+	/** As start, but don't wait out a long pause: somebody waits. */
+	hurry(): void {
+		if (this.state === 'waiting' && this.#backoff > BACKOFF_MIN_MS) {
+			this.#wait(Math.max(0, this.#triedAt + BACKOFF_MIN_MS - now()));
+		}
+		this.start();
+	}
+
+	ask(question: Question): void {
+		this.#questions.push(question);
+		this.hurry();
+		this.pump();
+	}
+
+	/** Nobody waits for the answer any more. */
+	forget(question: Question): void {
+		const at = this.#questions.indexOf(question);
+
+		if (at >= 0) {
+			this.#questions.splice(at, 1);
+		}
+		for (const [id, asked] of this.#asked) {
+			if (asked === question) {
+				this.#asked.delete(id);
+			}
+		}
+	}
+
+	/** Whether the connection, and its timers, are to keep the program running. */
+	await(awaited: boolean): void {
+		this.#awaited = awaited;
+		this.#hold(this.#socket);
+		this.#hold(this.#timer);
+	}
+
+	#hold(one: { ref(): unknown; unref(): unknown } | undefined): void {
+		if (this.#awaited) {
+			one?.ref();
+		} else {
+			one?.unref();
+		}
+	}
+
+	/** Leave the session behind: what comes goes to a new one. */
+	renew(): void {
+		this.#close();
+		this.state = 'idle';
+		this.#session = randomBytes(16);
+		this.#sessions++;
+		this.#known = false;
+		this.#incarnation = '';
+	}
+
+	/** No more connections. */
+	end(error: RationError): void {
+		const questions = [...this.#asked.values(), ...this.#questions];
+
+		this.renew();
+		this.#asked.clear();
+		this.#questions = [];
+		questions.forEach((question) => question.fail(error));
+	}
+
+	get isUp(): boolean {
+		return this.state === 'up';
+	}
+
+	/** The session exists at the daemon, as far as is known. */
+	get isKnown(): boolean {
+		return this.#known;
+	}
+
+	// ---- connecting ----
+
+	#later(ms: number, what: () => void): void {
+		cancel(this.#timer);
+		this.#timer = later(what, ms);
+		this.#hold(this.#timer);
+	}
+
+	#wait(ms: number): void {
+		this.state = 'waiting';
+		this.#later(ms, () => this.#dial());
+	}
+
+	#dial(): void {
+		const socket = connect(this.address);
+
+		this.state = 'connecting';
+		this.#triedAt = now();
+		this.#socket = socket;
+		this.#reader = new FrameReader();
+		this.#hold(socket);
+		socket.setNoDelay(true);
+		socket.on('connect', () => this.#greet());
+		socket.on('data', (piece) => this.#read(socket, piece));
+		socket.on('error', (error) => this.#broken(socket, error.message));
+		socket.on('close', () => this.#broken(socket, 'the daemon closed the connection'));
+		this.#later(CONNECT_MS, () => this.#broken(socket, 'no connection in time'));
+	}
+
+	#greet(): void {
+		this.state = 'greeting';
+		this.#helloId = this.#put({
+			body: {
+				case: 'hello',
+				value: {
+					version: VERSION,
+					session: this.#session,
+					lifetimeMs: this.lifetimeMs,
+					nextBatch: BigInt(this.outbox.kept[0]?.number ?? this.outbox.nextNumber),
+					agent: AGENT,
+					nextOperation: BigInt(this.operations.next),
+				},
+			},
+		});
+		this.#later(CONNECT_MS, () => this.#fail('the daemon does not answer'));
+	}
+
+	#broken(socket: Socket, why: string): void {
+		if (socket !== this.#socket) {
+			return;
+		}
+		const before = this.state;
+
+		this.#fail(why);
+		if (before === 'connecting') {
+			const error = new RationError('UNAVAILABLE', why, this.address.url);
+			this.#fails(error);
+			this.operations.unreachable(error);
+			this.events.unreachable(error);
+		}
+	}
+
+	#fails(error: RationError): void {
+		const questions = this.#questions;
+
+		this.#questions = [];
+		questions.forEach((question) => question.fail(error));
+	}
+
+	/** This connection is over; the next one comes after a pause, longer each time and by a random part shorter. */
+	#fail(why: string): void {
+		this.#close();
+		this.reason = why;
+		this.#backoff = Math.min(BACKOFF_MAX_MS, this.#backoff === 0 ? BACKOFF_MIN_MS : this.#backoff * 2);
+		this.#wait(1 + randomInt(this.#backoff));
+		this.events.down(new RationError('UNAVAILABLE', why, this.address.url));
+	}
+
+	#close(): void {
+		const socket = this.#socket;
+
+		this.#socket = undefined;
+		socket?.destroy();
+		cancel(this.#timer);
+		this.#out = [];
+		this.#pingId = 0;
+		for (const telling of this.#tellings.values()) {
+			telling.counters.forEach((counter) => (counter._told = 0));
+		}
+		this.#tellings.clear();
+		this.#adds.clear();
+		this.#asked.forEach((question) => question.again());
+		this.#questions = [...this.#asked.values(), ...this.#questions];
+		this.#asked.clear();
+	}
+
+	// ---- sending ----
+
+	/** Append a request; all of one turn go in one write. */
+	#put(request: RequestInit): number {
+		const id = this.#nextId++;
+
+		this.#out.push(frameOf({ ...request, id: BigInt(id) }));
+		if (!this.#flushing) {
+			this.#flushing = true;
+			process.nextTick(() => this.#flush());
+		}
+		return id;
+	}
+
+	#flush(): void {
+		const out = this.#out;
+
+		this.#flushing = false;
+		this.#out = [];
+		if (out.length > 0) {
+			this.#socket?.write(out.length === 1 ? (out[0] as Uint8Array) : Buffer.concat(out));
+		}
+	}
+
+	/** Send whatever there is to be sent. */
+	pump(): void {
+		if (this.state !== 'up') {
+			return;
+		}
+		const wasDue = this.#isDue;
+
+		for (let batch = this.outbox.next(); batch !== undefined; batch = this.outbox.next()) {
+			this.#tell(batch.counters, batch.number);
+			const value = { batch: BigInt(batch.number), handles: batch.counters.map((counter) => counter._handle), deltas: batch.deltas };
+			this.#adds.add(this.#put({ body: { case: 'add', value } }));
+		}
+		this.operations.send((request) => this.#put(request));
+		for (const question of this.#questions.splice(0)) {
+			this.#asked.set(this.#put({ body: question.body }), question);
+		}
+		if (!wasDue && this.#isDue) {
+			this.#heardAt = now();
+			this.#watch();
+		}
+	}
+
+	/** Have the daemon know the counters of a batch, right before it. */
+	#tell(counters: readonly Counter[], number: number): void {
+		const limits = this.#limits;
+		const most = Math.max(1, Math.min(MAX_PATHS, limits?.maxItems ?? 1, Math.floor((limits?.maxFrame ?? 0) / PATH_BYTES)));
+		const unknown = counters.filter((counter) => counter._told !== this.#sessions).sort((a, b) => a._handle - b._handle);
+
+		for (let from = 0; from < unknown.length; ) {
+			const first = (unknown[from] as Counter)._handle;
+			let to = from + 1;
+
+			while (to < unknown.length && to - from < most && unknown[to]?._handle === first + to - from) {
+				to++;
+			}
+			this.#tellRun(unknown.slice(from, to), number);
+			from = to;
+		}
+	}
+
+	#tellRun(run: Counter[], number: number): void {
+		const fit = run.filter((counter) => counter._handle < (this.#limits?.maxHandles ?? 0));
+
+		for (const counter of run) {
+			counter._told = this.#sessions;
+			counter._toldIn = number;
+			if (!fit.includes(counter)) {
+				this.#refuse(counter, codes.RESOURCE_EXHAUSTED, `the daemon takes ${this.#limits?.maxHandles} counters of a client`);
+			}
+		}
+		if (fit[0] !== undefined) {
+			const value = { firstHandle: fit[0]._handle, paths: fit.map((counter) => counter.path) };
+			this.#tellings.set(this.#put({ body: { case: 'intern', value } }), { counters: fit });
+		}
+	}
+
+	#refuse(counter: Counter, code: number, text: string): void {
+		counter._told = 0;
+		counter._refusal = { code, text, until: now() + REFUSED_MS };
+	}
+
+	// ---- watching over it ----
+
+	get #isDue(): boolean {
+		return this.#asked.size > 0 || this.#tellings.size > 0 || this.outbox.isUnanswered || this.operations.isUnanswered;
+	}
+
+	#watch(): void {
+		cancel(this.#timer);
+		if (this.#isDue || !('path' in this.address)) {
+			this.#later(Math.max(1, this.#heardAt + (this.#pingId === 0 ? SILENCE_MS : ANSWER_MS) - now()), () => this.#check());
+		}
+	}
+
+	#check(): void {
+		const silence = now() - this.#heardAt;
+
+		if (this.#pingId !== 0 && silence >= ANSWER_MS) {
+			this.#fail('the daemon does not answer any more');
+			return;
+		}
+		if (this.#pingId === 0 && silence >= SILENCE_MS) {
+			this.#pingId = this.#put({ body: { case: 'ping', value: {} } });
+		}
+		this.#watch();
+	}
+
+	// ---- receiving ----
+
+	#read(socket: Socket, piece: Buffer): void {
+		this.#heardAt = now();
+		try {
+			for (const reply of this.#reader.take(piece)) {
+				if (socket !== this.#socket) {
+					return;
+				}
+				this.#take(reply);
+			}
+		} catch (error) {
+			if (socket === this.#socket) {
+				this.#fail(`what the daemon sent is no reply: ${(error as Error).message}`);
+			}
+		}
+		if (socket === this.#socket && this.state === 'up') {
+			this.pump();
+			this.#watch();
+		}
+	}
+
+	#take(reply: Reply): void {
+		const [id, answer] = [Number(reply.id), reply.body];
+
+		if (this.state === 'greeting') {
+			this.#takeGreeting(id, answer);
+		} else if (answer.case === 'goodbye') {
+			this.#takeGoodbye(answer.value.code, answer.value.text);
+		} else if (answer.case === 'durable') {
+			this.outbox.drop(Number(answer.value.batch));
+			this.operations.durable(Number(answer.value.operation));
+		} else if (id !== 0) {
+			this.#takeAnswer(id, answer);
+		}
+	}
+
+	#takeGreeting(id: number, answer: Answer): void {
+		if (answer.case === 'welcome' && id === this.#helloId) {
+			this.#takeWelcome(answer.value);
+		} else if (answer.case === 'error' || answer.case === 'goodbye') {
+			this.#fail(`the daemon refuses: ${codeName(answer.value.code)}: ${answer.value.text}`);
+		} else if (answer.case !== undefined) {
+			this.#fail('the daemon did not begin with a welcome');
+		}
+	}
+
+	#takeWelcome(welcome: Welcome): void {
+		const incarnation = Buffer.from(welcome.incarnation).toString('hex');
+		const { keeps, resumed } = welcome;
+		const sameDaemon = incarnation !== '' && incarnation === this.#incarnation;
+		const isLost = this.#known && !resumed && !welcome.restored;
+		const about = { keeps, resumed, sameDaemon };
+
+		if (welcome.version !== VERSION) {
+			this.#fail(`the daemon speaks version ${welcome.version} of the protocol, this library ${VERSION}`);
+			return;
+		}
+		this.#limits = welcome.limits;
+		this.keeps = keeps;
+		this.operations.window = welcome.limits?.maxOperationsKept || this.operations.window;
+		if (!resumed) {
+			this.#sessions++;
+		}
+		this.state = 'up';
+		cancel(this.#timer);
+		if (
+			!this.outbox.welcome({ ...about, last: Number(welcome.lastBatch), durable: Number(welcome.durableBatch) }) ||
+			!this.operations.welcome(
+				{ ...about, last: Number(welcome.lastOperation), durable: Number(welcome.durableOperation) },
+				(request) => this.#put(request),
+			)
+		) {
+			this.renew();
+			this.#fail('the daemon knows the session by what was never sent');
+			return;
+		}
+		this.#incarnation = incarnation;
+		this.#known = true;
+		this.reason = '';
+		this.events.up(isLost);
+		this.pump();
+	}
+
+	#takeGoodbye(code: number, text: string): void {
+		if (code === codes.ABORTED) {
+			// Somebody else has this session, a copy of this process perhaps: leave it to him.
+			this.renew();
+		} else if (code !== codes.UNAVAILABLE && code !== codes.RESOURCE_EXHAUSTED && code !== codes.DEADLINE_EXCEEDED) {
+			this.#fault(code, text);
+			return;
+		}
+		this.#fail(`the daemon ended the connection: ${codeName(code)}: ${text}`);
+	}
+
+	/** The daemon takes what we do for a fault. It may be the oldest batch, and must not be so for ever. */
+	#fault(code: number, text: string): void {
+		const number = this.outbox.kept[0]?.number ?? 0;
+
+		this.#faults = number === this.#faultBatch ? this.#faults + 1 : 1;
+		this.#faultBatch = number;
+		if (this.#faults >= MAX_FAULTS) {
+			this.outbox.loseOldest(code, text);
+			this.#faults = 0;
+		}
+		this.#fail(`the daemon refuses: ${codeName(code)}: ${text}`);
+	}
+
+	#takeAnswer(id: number, answer: Answer): void {
+		const telling = this.#tellings.get(id);
+		const question = this.#asked.get(id);
+
+		if (telling !== undefined) {
+			this.#tellings.delete(id);
+			this.#takeInterned(telling, answer);
+		} else if (question !== undefined) {
+			if (question.take(answer)) {
+				this.#asked.delete(id);
+			}
+		} else if (id === this.#pingId) {
+			this.#pingId = 0;
+		} else if (this.#adds.delete(id)) {
+			this.#takeApplied(answer);
+		} else {
+			this.#takeOperation(id, answer);
+		}
+	}
+
+	#takeInterned(telling: Telling, answer: Answer): void {
+		if (answer.case === 'interned') {
+			this.#backoff = 0;
+			for (const error of answer.value.errors) {
+				const counter = telling.counters[error.index];
+				if (counter !== undefined) {
+					this.#refuse(counter, error.code, error.text);
+				}
+			}
+		} else if (answer.case === 'error') {
+			const { code, text } = answer.value;
+			telling.counters.forEach((counter) => this.#refuse(counter, code, text));
+		}
+	}
+
+	#takeApplied(answer: Answer): void {
+		if (answer.case === 'error') {
+			this.#fault(answer.value.code, answer.value.text);
+		} else if (answer.case === 'applied' && this.outbox.takeApplied(Number(answer.value.batch), answer.value.errors)) {
+			this.#backoff = 0;
+			this.#faults = 0;
+		} else {
+			this.#fail('an acknowledgement of a batch that was not sent');
+		}
+	}
+
+	#takeOperation(id: number, answer: Answer): void {
+		const taken = this.operations.take(id, answer);
+
+		if (taken === 'fault') {
+			this.#fail('the daemon did not take the number of an operation');
+		} else if (taken === 'taken') {
+			this.#backoff = 0;
+		}
+	}
+}

@@ -1,0 +1,265 @@
+import { codes, RationError } from './error.js';
+import { now } from './clock.js';
+import type { Answer, Body, RequestInit } from './wire.js';
+
+/** @internal What an operation asks for. */
+export type OperationBody = Extract<Body, { case: 'charge' | 'uncharge' | 'lease' | 'leaseRenew' | 'leaseReturn' }>;
+
+/** @internal An operation, from the call to the moment when the daemon has it and its answer for good. */
+export interface Operation {
+	readonly body: OperationBody;
+	/** Of the request. */
+	id: number;
+	/** 0: it was never sent, and can still be withdrawn. */
+	number: number;
+	/** When it was sent first. */
+	sentAt: number;
+	/** It is sent whenever the daemon is back, and does not fail because nobody listens now. */
+	readonly lasting: boolean;
+	/** Its answer, in short. */
+	known: { done: boolean; granted: bigint } | undefined;
+	/** It is answered, and no other daemon has to do it again. */
+	final: boolean;
+	faults: number;
+	/** Nobody waits for it any more, or somebody else. */
+	answer: (answer: Answer, operation: Operation) => void;
+	fail: (error: RationError) => void;
+}
+
+/** @internal What a Welcome says about operations. */
+export interface OperationsKnown {
+	readonly last: number;
+	readonly durable: number;
+	readonly keeps: boolean;
+	readonly resumed: boolean;
+	readonly sameDaemon: boolean;
+}
+
+const OPERATION_BYTES = 256; // what one takes, about
+const ITEM_BYTES = 96;
+const MAX_FAULTS = 5;
+
+function sizeOf(operation: Operation): number {
+	return OPERATION_BYTES + (operation.body.case === 'charge' ? ITEM_BYTES * (operation.body.value.items?.length ?? 0) : 0);
+}
+
+/** What came of it, if this answers it for good. */
+function outcomeOf(answer: Answer): { done: boolean; granted: bigint } | undefined {
+	switch (answer.case) {
+		case 'charged':
+			return { done: answer.value.granted, granted: 0n };
+		case 'leased':
+			return { done: true, granted: answer.value.granted };
+		case 'uncharged':
+		case 'leaseReturned':
+			return { done: true, granted: 0n };
+		case 'error':
+			return answer.value.operation === 0n ? undefined : { done: false, granted: 0n };
+		default:
+			return undefined;
+	}
+}
+
+/** @internal The operations of a session: numbered when they are sent, kept until they are answered, and durable if the daemon keeps them. */
+export class Operations {
+	/** With numbers that have no gaps; answered and unanswered ones. */
+	#kept: Operation[] = [];
+	#queue: Operation[] = [];
+	#byId = new Map<number, Operation>();
+	#next = 1;
+	/** The unanswered ones, oldest first. */
+	#open = new Set<Operation>();
+	#bytes = 0;
+	#keeps = false;
+	/** How many answers the daemon keeps. */
+	window = 1024;
+
+	constructor(readonly maxBytes: number) {}
+
+	add(operation: Operation): void {
+		this.#queue.push(operation);
+	}
+
+	/** The number that a Hello says. */
+	get next(): number {
+		return this.#kept[0]?.number ?? this.#next;
+	}
+
+	/** Something waits to be sent or for its answer. */
+	get isDue(): boolean {
+		return this.#queue.length > 0 || this.#open.size > 0;
+	}
+
+	/** Something was sent, and not answered. */
+	get isUnanswered(): boolean {
+		return this.#open.size > 0;
+	}
+
+	get isKept(): boolean {
+		return this.#queue.length > 0 || this.#kept.length > 0;
+	}
+
+	/** False: it was sent, so that nobody can say what comes of it. */
+	withdraw(operation: Operation): boolean {
+		const at = operation.number === 0 ? this.#queue.indexOf(operation) : -1;
+
+		if (at >= 0) {
+			this.#queue.splice(at, 1);
+		}
+		return at >= 0;
+	}
+
+	/** Nobody listens: whoever can be told that nothing was done is told. */
+	unreachable(error: RationError): void {
+		const failing = this.#queue.filter((operation) => !operation.lasting);
+
+		this.#queue = this.#queue.filter((operation) => operation.lasting);
+		failing.forEach((operation) => operation.fail(error));
+	}
+
+	/** Put what may be sent now on the connection. */
+	send(put: (request: RequestInit) => number): void {
+		while (this.#queue.length > 0 && this.#hasRoom()) {
+			const operation = this.#queue.shift() as Operation;
+
+			operation.number = this.#next++;
+			operation.sentAt = now();
+			this.#kept.push(operation);
+			this.#bytes += sizeOf(operation);
+			this.#open.add(operation);
+			this.#put(operation, put);
+		}
+	}
+
+	#hasRoom(): boolean {
+		const [oldest] = this.#open;
+
+		return this.#bytes < this.maxBytes && (oldest === undefined || this.#next - oldest.number < this.window);
+	}
+
+	#put(operation: Operation, put: (request: RequestInit) => number): void {
+		const { case: name, value } = operation.body;
+		const body = { case: name, value: { ...value, number: BigInt(operation.number) } } as Body;
+		let known = operation.known;
+
+		if (operation.final) {
+			known = { done: false, granted: 0n };
+		}
+		this.#byId.delete(operation.id);
+		operation.id = put(known === undefined ? { body } : { body, known });
+		this.#byId.set(operation.id, operation);
+	}
+
+	/** Send again what this daemon has to hear again. False: this can't be the session's. */
+	welcome(known: OperationsKnown, put: (request: RequestInit) => number): boolean {
+		if (known.last >= this.#next) {
+			return false;
+		}
+		this.#byId.clear();
+		this.#keeps = known.keeps;
+		// Answers that the file has are answers for good.
+		const durable = known.resumed ? known.durable : known.last;
+		this.#dropUntil(known.keeps ? durable : 0);
+		for (const operation of this.#kept) {
+			if (operation.known !== undefined && known.sameDaemon && !known.resumed) {
+				// It was done, and the daemon has forgotten under which number: the number goes on, for nothing.
+				operation.final = true;
+			}
+			if (operation.known === undefined || operation.number > known.last) {
+				this.#put(operation, put);
+			} else if (!known.keeps) {
+				operation.final = true;
+			}
+		}
+		this.#dropFinal();
+		return true;
+	}
+
+	/** The reply to an operation. `unknown`: to something else; `fault`: the number was not taken, which ends the connection. */
+	take(id: number, answer: Answer): 'taken' | 'unknown' | 'fault' {
+		const operation = this.#byId.get(id);
+
+		if (operation === undefined) {
+			return 'unknown';
+		}
+		const outcome = outcomeOf(answer);
+		if (outcome === undefined) {
+			this.#fault(operation, answer);
+			return 'fault';
+		}
+		this.#byId.delete(id);
+		if (operation.known === undefined) {
+			this.#answered(operation, outcome);
+			operation.answer(answer, operation);
+		}
+		operation.final ||= !this.#keeps;
+		this.#dropFinal();
+		return 'taken';
+	}
+
+	#answered(operation: Operation, outcome: { done: boolean; granted: bigint }): void {
+		operation.known = outcome;
+		this.#open.delete(operation);
+	}
+
+	/** The connection is to be made anew, and the operation sent again. */
+	#fault(operation: Operation, answer: Answer): void {
+		const error = answer.case === 'error'
+			? new RationError(answer.value.code, answer.value.text)
+			: new RationError('INTERNAL', 'a reply that does not fit its request');
+
+		if (++operation.faults >= MAX_FAULTS) {
+			// The number has to be used up, by nothing.
+			operation.final = true;
+			if (operation.known === undefined) {
+				this.#answered(operation, { done: false, granted: 0n });
+				operation.fail(error);
+			}
+		}
+	}
+
+	/** The daemon has all up to this number, with their answers, for good. */
+	durable(number: number): void {
+		this.#dropUntil(number);
+	}
+
+	#dropUntil(number: number): void {
+		const isDone = (operation: Operation): boolean => operation.known !== undefined && operation.number <= number;
+
+		while (this.#kept[0] !== undefined && isDone(this.#kept[0])) {
+			this.#dropOldest();
+		}
+	}
+
+	#dropFinal(): void {
+		while (this.#kept[0]?.final === true && !this.#byId.has(this.#kept[0].id)) {
+			this.#dropOldest();
+		}
+	}
+
+	#dropOldest(): void {
+		const operation = this.#kept.shift() as Operation;
+
+		this.#byId.delete(operation.id);
+		this.#bytes -= sizeOf(operation);
+	}
+
+	/** The client is closed: whoever still waits is told. */
+	end(error: RationError): void {
+		const waiting = [...this.#open, ...this.#queue];
+
+		this.#kept = [];
+		this.#queue = [];
+		this.#byId.clear();
+		this.#open.clear();
+		this.#bytes = 0;
+		waiting.forEach((operation) => operation.fail(error));
+	}
+}
+
+/** @internal The code that an operation's Error says, as an exception. */
+export function errorOf(answer: Answer, item?: string): RationError {
+	return answer.case === 'error'
+		? new RationError(answer.value.code, answer.value.text, item)
+		: new RationError(codes.INTERNAL, 'a reply that does not fit its request', item);
+}

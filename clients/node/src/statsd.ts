@@ -1,0 +1,122 @@
+/**
+ * The counting part of a StatsD client, for programs that want to switch by one import.
+ *
+ * @packageDocumentation
+ */
+import type { Counter } from './counter.js';
+import { Client } from './client.js';
+import { invalid, RationError } from './error.js';
+import type { ClientOptions } from './types.js';
+
+/** What a {@link StatsD} is made with. */
+export interface StatsDOptions extends ClientOptions {
+	/** Before each name: `app.` or `app`. */
+	prefix?: string;
+	/** After each name. */
+	suffix?: string;
+	/** A client to use instead of one of its own. */
+	client?: Client;
+	/** Gets what is wrong with a call, which throws otherwise. */
+	errorHandler?: (error: Error) => void;
+}
+
+/** Called when a call has been taken; nothing was sent yet then. */
+export type StatsDCallback = (error?: Error) => void;
+
+type Rest = [sampleRate?: number, callback?: StatsDCallback] | [callback?: StatsDCallback];
+
+interface Stat {
+	readonly counter: Counter;
+	/** What was added beyond whole numbers. */
+	fraction: number;
+}
+
+/**
+ * Counts as hot-shots and node-statsd do: `increment(stat, value?, sampleRate?, callback?)`. Dots of a name part its path: `api.hits` is
+ * counted at `api/hits`. A sample rate is taken and has no effect: every call is counted, exactly. Fractions are carried until they make
+ * a whole. There are no tags, timings or sets: rationd counts.
+ */
+export class StatsD {
+	/** The client that counts. */
+	readonly client: Client;
+	readonly #stats = new Map<string, Stat>();
+	readonly #prefix: string;
+	readonly #suffix: string;
+	readonly #errorHandler: ((error: Error) => void) | undefined;
+	readonly #isOwn: boolean;
+
+	constructor(options: StatsDOptions = {}) {
+		const { prefix = '', suffix = '', client, errorHandler, ...own } = options;
+
+		this.client = client ?? new Client(own);
+		this.#isOwn = client === undefined;
+		this.#prefix = prefix === '' || prefix.endsWith('.') ? prefix : `${prefix}.`;
+		this.#suffix = suffix === '' || suffix.startsWith('.') ? suffix : `.${suffix}`;
+		this.#errorHandler = errorHandler;
+	}
+
+	/** Add `value`, by default 1, to one stat or to each of several. */
+	increment(stat: string | readonly string[], value = 1, ...rest: Rest): void {
+		this.#add(stat, value, rest);
+	}
+
+	/** Take `value`, by default 1, off: of a gauge. */
+	decrement(stat: string | readonly string[], value = 1, ...rest: Rest): void {
+		this.#add(stat, -value, rest);
+	}
+
+	/** Deliver what is left and end; a client that was given goes on. */
+	close(callback?: StatsDCallback): void {
+		const closed = this.#isOwn ? this.client.close() : this.client.flush();
+
+		closed.then(() => callback?.(), (error: Error) => this.#report(error, callback));
+	}
+
+	#add(names: string | readonly string[], value: number, rest: Rest): void {
+		const callback = rest.find((one) => typeof one === 'function') as StatsDCallback | undefined;
+
+		try {
+			if (typeof value !== 'number' || !Number.isFinite(value)) {
+				throw invalid(`expected a number, not ${String(value)}`, String(names));
+			}
+			for (const name of typeof names === 'string' ? [names] : names) {
+				this.#addTo(this.#stats.get(name) ?? this.#stat(name), value);
+			}
+		} catch (error) {
+			this.#report(error as Error, callback);
+			return;
+		}
+		callback?.();
+	}
+
+	#stat(name: string): Stat {
+		const path = `${this.#prefix}${name}${this.#suffix}`.replaceAll('.', '/');
+		const stat = { counter: this.client.counter(path), fraction: 0 };
+
+		this.#stats.set(name, stat);
+		return stat;
+	}
+
+	#addTo(stat: Stat, value: number): void {
+		if (Number.isInteger(value) && stat.fraction === 0) {
+			stat.counter.incr(value);
+			return;
+		}
+		const sum = stat.fraction + value;
+		const whole = Math.trunc(sum);
+		if (whole !== 0) {
+			stat.counter.incr(whole);
+		}
+		stat.fraction = sum - whole;
+	}
+
+	#report(error: Error, callback: StatsDCallback | undefined): void {
+		if (callback !== undefined) {
+			callback(error);
+		} else if (this.#errorHandler !== undefined) {
+			this.#errorHandler(error);
+		} else if (error instanceof RationError) {
+			throw error;
+		}
+	}
+}

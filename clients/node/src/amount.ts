@@ -50,7 +50,7 @@ export function chargeOf(n: unknown, item: string): bigint {
 	const amount = wholeOf(n, item);
 
 	if (amount < 1n || amount > MAX_CHARGE) {
-		throw new RationError('OUT_OF_RANGE', `${n} is not an amount: 1 to 2^62`, item);
+		throw invalid(`${n} is not an amount: 1 to 2^62`, item);
 	}
 	return amount;
 }

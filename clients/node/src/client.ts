@@ -127,17 +127,15 @@ export class Client extends EventEmitter<ClientEvents> {
 	}
 
 	/**
-	 * Wait until everything added before is counted by the daemon, or reported by the event `loss`; with `durable` until it is in the
-	 * daemon's state file too, so that it survives any crash (`FAILED_PRECONDITION`: the daemon has none).
+	 * Wait until everything added before is in the daemon's totals, or reported by the event `loss`; with `durable` until it is in its state
+	 * file too, so that it survives any crash (`FAILED_PRECONDITION`: the daemon has none).
 	 */
 	async flush(options: FlushOptions = {}): Promise<void> {
 		this.#checkOpen();
-		const [deadline, rest] = deadlineOf(options, this.#timeoutMs);
+		const rest = restOf(options, this.#timeoutMs);
 
 		await this.#whenApplied(rest());
-		if (options.durable === true) {
-			await this.#flushDurable({ ...rest(), timeoutMs: deadline - now() });
-		}
+		await this.#fold(options.durable ?? false, rest());
 	}
 
 	#whenApplied(options: CallOptions): Promise<void> {
@@ -147,11 +145,11 @@ export class Client extends EventEmitter<ClientEvents> {
 		return this.pause(applied, options, () => {});
 	}
 
-	async #flushDurable(options: CallOptions): Promise<void> {
-		const isDurable = await this.#ask({ case: 'flush', value: { durable: true } }, options, undefined, (answer) =>
+	async #fold(durable: boolean, options: CallOptions): Promise<void> {
+		const isDurable = await this.#ask({ case: 'flush', value: { durable } }, options, undefined, (answer) =>
 			answer.case === 'flushed' ? answer.value.durable : undefined);
 
-		if (!isDurable) {
+		if (durable && !isDurable) {
 			throw new RationError('FAILED_PRECONDITION', 'the daemon has no state file', this.url);
 		}
 	}
@@ -421,7 +419,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
 	/** Bring everything to the daemon, for good if it keeps anything, and end the session. Says what could not be done. */
 	async #deliver(options: CallOptions): Promise<RationError | undefined> {
-		const [, rest] = deadlineOf(options, this.#timeoutMs);
+		const rest = restOf(options, this.#timeoutMs);
 
 		try {
 			const returned = [...this.#leases].map((lease) => lease._rest());
@@ -430,7 +428,7 @@ export class Client extends EventEmitter<ClientEvents> {
 				await this.pause(Promise.all(returned), rest(), () => {});
 			}
 			if (this.#link.keeps && (this.#outbox.isKept || this.#operations.isKept)) {
-				await this.#flushDurable(rest());
+				await this.#fold(true, rest());
 			}
 			if (this.#link.isUp) {
 				const most = Math.min(END_MS, rest().timeoutMs ?? END_MS);
@@ -639,11 +637,11 @@ function timeoutOf(ms: unknown, name = 'timeoutMs'): number {
 	return ms > 2 ** 31 - 1 ? Infinity : ms;
 }
 
-/** When the time is over, and what is left of it, as options. */
-function deadlineOf(options: CallOptions, timeoutMs: number): [number, () => CallOptions] {
+/** The same options with the time that is left of theirs. */
+function restOf(options: CallOptions, timeoutMs: number): () => CallOptions {
 	const deadline = now() + timeoutOf(options.timeoutMs ?? timeoutMs);
 
-	return [deadline, () => ({ ...options, timeoutMs: Math.max(0, deadline - now()) })];
+	return () => ({ ...options, timeoutMs: Math.max(0, deadline - now()) });
 }
 
 function consistencyOf(options: GetOptions): WireConsistency {

@@ -1,4 +1,4 @@
-import { isInt64, wholeOf, type Amount } from './amount.js';
+import { amountOf, isInt64, wholeOf, type Amount } from './amount.js';
 import { RationError } from './error.js';
 import type { Outbox } from './outbox.js';
 
@@ -19,9 +19,9 @@ export class Counter {
 
 	/** @internal The number by which the daemon is told of it. */
 	readonly _handle: number;
-	/** @internal What was added and is not in a batch yet: an exact number, and beside it what would not fit into one. */
+	/** @internal What was added and is not in a batch yet, as long as that is exact in a number; else NaN, so that additions go the slow way ... */
 	_pending = 0;
-	/** @internal */
+	/** @internal ... and all of it is here. */
 	_beyond = 0n;
 	/** @internal It is in the outbox's list of those with something to send. */
 	_dirty = false;
@@ -70,45 +70,55 @@ export class Counter {
 
 	/** Take `n` off, by default 1: of a gauge. */
 	decr(n: Amount = 1): void {
-		this.incr(-n);
+		this.incr(typeof n === 'number' || typeof n === 'bigint' ? -n : n);
 	}
 
 	/** The same as {@link Counter.decr}. */
 	decrement(n: Amount = 1): void {
-		this.incr(-n);
+		this.decr(n);
 	}
 
 	#addSlowly(n: bigint): void {
-		if (!isInt64(this._sum() + n)) {
-			throw new RationError('OUT_OF_RANGE', `${n} takes what waits to be sent, ${this._sum()}, out of the range of 64 bits`, this.path);
+		const sum = this._sum() + n;
+
+		if (!isInt64(sum)) {
+			throw new RationError('OUT_OF_RANGE', `${n} takes what waits to be sent, ${sum - n}, out of the range of 64 bits`, this.path);
 		}
 		if (!this._dirty) {
 			this.#outbox.touch(this);
 		}
-		this._beyond += n;
+		this.#set(sum);
+	}
+
+	#set(sum: bigint): void {
+		const amount = amountOf(sum);
+
+		this._pending = typeof amount === 'number' ? amount : NaN;
+		this._beyond = sum;
 	}
 
 	/** @internal All that waits here. */
 	_sum(): bigint {
-		return this._beyond === 0n ? BigInt(this._pending) : this._beyond + BigInt(this._pending);
+		return Number.isNaN(this._pending) ? this._beyond : BigInt(this._pending);
 	}
 
 	/** @internal Take all that waits here away. */
 	_take(): bigint {
 		const sum = this._sum();
 
-		this._pending = 0;
-		this._beyond = 0n;
+		this.#set(0n);
 		this._dirty = false;
 		return sum;
 	}
 
 	/** @internal What was taken was not counted. False: it does not fit any more. */
 	_giveBack(n: bigint): boolean {
-		if (!isInt64(this._sum() + n)) {
+		const sum = this._sum() + n;
+
+		if (!isInt64(sum)) {
 			return false;
 		}
-		this._beyond += n;
+		this.#set(sum);
 		return true;
 	}
 }

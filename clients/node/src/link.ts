@@ -420,10 +420,10 @@ export class Link {
 
 	#takeWelcome(welcome: Welcome): void {
 		const incarnation = Buffer.from(welcome.incarnation).toString('hex');
-		const { keeps, resumed } = welcome;
+		const { keeps, resumed, restored } = welcome;
 		const sameDaemon = incarnation !== '' && incarnation === this.#incarnation;
-		const isLost = this.#known && !resumed && !welcome.restored;
-		const about = { keeps, resumed, sameDaemon };
+		const isLost = this.#known && !resumed && !restored;
+		const about = { keeps, resumed, restored, sameDaemon };
 
 		if (welcome.version !== VERSION) {
 			this.#fail(`the daemon speaks version ${welcome.version} of the protocol, this library ${VERSION}`);

@@ -32,6 +32,7 @@ export interface OperationsKnown {
 	readonly durable: number;
 	readonly keeps: boolean;
 	readonly resumed: boolean;
+	readonly restored: boolean;
 	readonly sameDaemon: boolean;
 }
 
@@ -157,22 +158,40 @@ export class Operations {
 		}
 		this.#byId.clear();
 		this.#keeps = known.keeps;
-		// Answers that the file has are answers for good.
-		const durable = known.resumed ? known.durable : known.last;
-		this.#dropUntil(known.keeps ? durable : 0);
+		if (known.resumed) {
+			this.#dropUntil(known.keeps ? known.durable : 0);
+		} else {
+			this.#renumber(known.last, known.sameDaemon && !known.restored);
+		}
 		for (const operation of this.#kept) {
-			if (operation.known !== undefined && known.sameDaemon && !known.resumed) {
-				// It was done, and the daemon has forgotten under which number: the number goes on, for nothing.
-				operation.final = true;
-			}
 			if (operation.known === undefined || operation.number > known.last) {
 				this.#put(operation, put);
-			} else if (!known.keeps) {
-				operation.final = true;
 			}
+			operation.final ||= operation.known !== undefined && !known.keeps && known.resumed;
 		}
 		this.#dropFinal();
 		return true;
+	}
+
+	/**
+	 * What is kept for a daemon that has forgotten the handles: not what its file has an answer of, not what is of no use to it, and not, if it
+	 * did them itself, what was answered. Numbers are as they were, unless there is a gap now.
+	 */
+	#renumber(last: number, isDone: boolean): void {
+		const wasKept = this.#kept;
+
+		this.#kept = [];
+		this.#next = last + 1;
+		for (const operation of wasKept) {
+			if (operation.known !== undefined && (isDone || operation.final || operation.number <= last)) {
+				this.#bytes -= sizeOf(operation);
+				continue;
+			}
+			if (operation.number > last) {
+				operation.number = this.#next++;
+			}
+			this.#kept.push(operation);
+		}
 	}
 
 	/** The reply to an operation. `unknown`: to something else; `fault`: the number was not taken, which ends the connection. */

@@ -25,6 +25,7 @@ export interface BatchesKnown {
 	readonly durable: number;
 	readonly keeps: boolean;
 	readonly resumed: boolean;
+	readonly restored: boolean;
 	/** It comes from the daemon that the Welcome before came from. */
 	readonly sameDaemon: boolean;
 }
@@ -324,7 +325,7 @@ export class Outbox {
 			const isThere = batch.number <= known.last;
 
 			// The daemon that applied it has forgotten under which number: the number goes on, for nothing.
-			if (!isThere && batch.applied && known.sameDaemon) {
+			if (!isThere && batch.applied && known.sameDaemon && !known.restored) {
 				this.#bytes -= sizeOf(batch);
 				batch.counters = [];
 				batch.deltas = [];

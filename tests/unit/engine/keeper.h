@@ -200,6 +200,11 @@ static inline struct keeper_counter *keeper_find(struct keeper *keeper, const ch
 	return NULL;
 }
 
+struct keeper_usages {
+	struct engine *engine;
+	struct quota_time time;
+};
+
 static inline int keeper_by_birth(const void *a, const void *b)
 {
 	const struct keeper_counter *const *x = a, *const *y = b;
@@ -207,9 +212,19 @@ static inline int keeper_by_birth(const void *a, const void *b)
 	return ((*x)->born_ns > (*y)->born_ns) - ((*x)->born_ns < (*y)->born_ns);
 }
 
-/* Into an engine in which metrics and rules are declared. */
-static inline void keeper_restore(struct keeper *keeper, struct engine *engine)
+static inline void keeper_usage_back(void *ctx, const struct engine_usage *usage)
 {
+	const struct keeper_usages *usages = ctx;
+
+	assert_int_equal(engine_restore_usage(usages->engine, usage, &usages->time), 0);
+}
+
+/* Into an engine in which metrics and rules are declared; usage as it is kept beside the limits of the other one. */
+static inline void keeper_restore(struct keeper *keeper, struct engine *engine,
+				  struct quota_time time)
+{
+	struct keeper_usages usages = { engine, time };
+
 	const struct keeper_counter **sorted = calloc(KEEPER_IDS, sizeof(*sorted));
 	size_t n = 0;
 
@@ -227,15 +242,25 @@ static inline void keeper_restore(struct keeper *keeper, struct engine *engine)
 				 0);
 	}
 	free(sorted);
-	engine_restored(engine, at(2000));
+	engine_usage_each(keeper->engine, true, keeper_usage_back, &usages);
+	engine_restored(engine, time);
 }
 
 /* ---- two engines ---- */
 
 struct keeper_side {
 	struct engine *engine, *other;
+	struct quota_time time;
 	size_t n;
 };
+
+static inline int64_t keeper_usage(const struct limit *limit, const struct quota_time *time)
+{
+	struct quota_reading reading;
+
+	quota_read(&limit->node, time, &reading);
+	return reading.usage;
+}
 
 static inline void keeper_compare(void *ctx, const struct engine_entry *entry)
 {
@@ -266,24 +291,23 @@ static inline void keeper_compare(void *ctx, const struct engine_entry *entry)
 			}
 		}
 		assert_non_null(twin);
-		if (window.kind == WINDOW_NONE) {
-			assert_int_equal((int64_t)atomic_load_explicit(&limit->node.usage,
-								       memory_order_relaxed),
-					 (int64_t)atomic_load_explicit(&twin->node.usage,
-								       memory_order_relaxed));
-		}
+		assert_int_equal(keeper_usage(limit, &side->time), keeper_usage(twin, &side->time));
 	}
 	grace_leave();
 	side->n++;
 }
 
-/* Counters, own values, totals, births, leased units, and usage without a window. Nothing else is going on. */
-static inline void keeper_same(struct engine *engine, struct engine *other)
+/* Counters, own values, totals, births, leased units, usage. Nothing else is going on. */
+static inline void keeper_same(struct engine *engine, struct engine *other, struct quota_time time)
 {
 	struct engine *engines[] = { engine, other };
 
 	for (int i = 0; i < 2; i++) {
-		struct keeper_side side = { .engine = engines[i], .other = engines[!i] };
+		struct keeper_side side = {
+			.engine = engines[i],
+			.other = engines[!i],
+			.time = time,
+		};
 		struct engine_cursor cursor = { 0 };
 		bool done = false;
 

@@ -172,6 +172,92 @@ static void test_marks_agree_with_model(void **state)
 	bank_deinit(&bank);
 }
 
+/* ---- cuts ---- */
+
+static void count_cut(void *ctx, uint32_t id)
+{
+	struct visits *visits = ctx;
+
+	assert_true(visits->all == 0 || id > visits->last);
+	visits->n[id]++;
+	visits->last = id;
+	visits->all++;
+}
+
+static size_t cut(struct bank *bank, struct visits *visits)
+{
+	memset(visits, 0, sizeof(*visits));
+	bank_cut(bank, count_cut, visits);
+	return visits->all;
+}
+
+static void test_cuts(void **state)
+{
+	static struct visits visits;
+	struct bank bank;
+
+	(void)state;
+	assert_int_equal(bank_init(&bank, SOME_IDS, true), 0);
+	assert_int_equal(cut(&bank, &visits), 0);
+	/* Dirty: for as long as it is, and once more when that was taken. */
+	touch_and_mark(&bank, 100);
+	assert_int_equal(cut(&bank, &visits), 1);
+	assert_int_equal(visits.n[100], 1);
+	assert_int_equal(cut(&bank, &visits), 1);
+	assert_int_equal(sweep(&bank, &visits), 1);
+	assert_int_equal(cut(&bank, &visits), 1);
+	assert_int_equal(visits.n[100], 1);
+	assert_int_equal(cut(&bank, &visits), 0);
+	/* Noted, of whatever id, with a slot or without: once. */
+	bank_note(&bank, SOME_IDS - 1);
+	bank_note(&bank, 7);
+	bank_note(&bank, 7);
+	assert_null(bank_slot(&bank, SOME_IDS - 1));
+	assert_int_equal(sweep(&bank, &visits), 0);
+	assert_int_equal(cut(&bank, &visits), 2);
+	assert_int_equal(visits.n[7] + visits.n[SOME_IDS - 1], 2);
+	assert_int_equal(cut(&bank, &visits), 0);
+	bank_deinit(&bank);
+}
+
+static void test_cuts_agree_with_model(void **state)
+{
+	static struct visits visits;
+	static bool must[SOME_IDS], may[SOME_IDS];
+	struct test_random random;
+	struct bank bank;
+
+	(void)state;
+	test_random_init(&random, 1);
+	memset(must, 0, sizeof(must));
+	memset(may, 0, sizeof(may));
+	assert_int_equal(bank_init(&bank, SOME_IDS, true), 0);
+	for (int round = 0; round < 1000; round++) {
+		for (uint64_t i = test_random_below(&random, 100); i > 0; i--) {
+			uint32_t id = (uint32_t)test_random_below(&random, SOME_IDS);
+
+			if (test_random_below(&random, 2)) {
+				touch_and_mark(&bank, id);
+			} else {
+				bank_note(&bank, id);
+			}
+			must[id] = true;
+		}
+		if (test_random_below(&random, 2)) {
+			(void)sweep(&bank, &visits);
+		}
+		(void)cut(&bank, &visits);
+		for (uint32_t id = 0; id < SOME_IDS; id++) {
+			/* Once more at most, but for what is still marked. */
+			assert_true(!must[id] || visits.n[id] == 1);
+			assert_true(must[id] || may[id] || visits.n[id] == 0);
+			may[id] = visits.n[id] && (must[id] || bank_marked(&bank));
+			must[id] = false;
+		}
+	}
+	bank_deinit(&bank);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +266,8 @@ int main(void)
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_taken_stays_until_visited),
 		cmocka_unit_test(test_marks_agree_with_model),
+		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_cuts_agree_with_model),
 	};
 
 	return cmocka_run_group_tests_name("count/bank", tests, NULL, NULL);

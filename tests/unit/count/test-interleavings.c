@@ -413,12 +413,124 @@ static void test_marks_two_flushes(void **state)
 	bank_deinit(&marks.bank);
 }
 
+/* ---- cuts ---- */
+
+enum {
+	MARK_0 = 1,
+	MARK_1,
+	NOTE_0, /* what is folded at once: no mark but the owner's own */
+	NOTE_1,
+	CUT,
+};
+
+static struct slot *slot_of(size_t i)
+{
+	return bank_slot(&marks.bank, ids[i]);
+}
+
+static struct {
+	uint64_t told[2];
+	size_t n_told;
+} cuts;
+
+static void tell(void *ctx, uint32_t id)
+{
+	(void)ctx;
+	for (size_t i = 0; i < 2; i++) {
+		if (ids[i] == id) {
+			cuts.told[i] = slot_count(slot_of(i));
+			cuts.n_told++;
+		}
+	}
+}
+
+/* All that the owner has brought is told, at every cut. */
+static void cut(void)
+{
+	bank_cut(&marks.bank, tell, NULL);
+	assert_int_equal(cuts.told[0], slot_count(slot_of(0)));
+	assert_int_equal(cuts.told[1], slot_count(slot_of(1)));
+}
+
+static void cutting_owner(struct task *task)
+{
+	for (size_t i = 0; i < MAX_OPS && task->ops[i] != 0; i++) {
+		switch (task->ops[i]) {
+		case CUT:
+			cut();
+			break;
+		case NOTE_0:
+		case NOTE_1:
+			slot_put(slot_of((size_t)task->ops[i] - NOTE_0), 1);
+			bank_note(&marks.bank, ids[task->ops[i] - NOTE_0]);
+			break;
+		default:
+			slot_put(slot_of((size_t)task->ops[i] - MARK_0), 1);
+			bank_mark(&marks.bank, ids[task->ops[i] - MARK_0]);
+			break;
+		}
+	}
+}
+
+static void taker(struct task *task)
+{
+	for (size_t i = 0; i < MAX_OPS && task->ops[i] != 0; i++) {
+		bank_take(&marks.bank);
+	}
+}
+
+/* One id is dirty, and was told of. */
+static void cuts_before(void)
+{
+	slot_put(slot_of(0), 1);
+	bank_mark(&marks.bank, ids[0]);
+	cut();
+}
+
+/* Nothing is told for ever. */
+static void cuts_after(void)
+{
+	cut();
+	bank_take(&marks.bank);
+	cut();
+	cuts.n_told = 0;
+	cut();
+	assert_int_equal(cuts.n_told, 0);
+}
+
+static void test_cuts(void **state)
+{
+	static const int64_t owners[][MAX_OPS] = {
+		{ MARK_0, CUT },
+		{ MARK_1, CUT },
+		{ CUT, MARK_0, CUT },
+		{ CUT, MARK_1, CUT },
+		{ CUT, NOTE_0, CUT },
+		{ NOTE_1, CUT, MARK_0, CUT },
+	};
+	static const int64_t takes[] = { 1, 1 };
+
+	(void)state;
+	assert_int_equal(bank_init(&marks.bank, 64, true), 0);
+	assert_non_null(bank_touch(&marks.bank, 0));
+	/* One word will do. */
+	atomic_store_explicit(&marks.bank.n_ids, 64, memory_order_relaxed);
+	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
+		for (size_t n = 1; n <= (owners[i][3] == 0 ? 2 : 1); n++) {
+			add_task(cutting_owner, owners[i], MAX_OPS);
+			add_task(taker, takes, n);
+			explore(cuts_before, marks_after_step, cuts_after);
+		}
+	}
+	bank_deinit(&marks.bank);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_growing),		  cmocka_unit_test(test_signed),
 		cmocka_unit_test(test_two_writers),	  cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_marks_two_flushes),
+		cmocka_unit_test(test_marks_two_flushes), cmocka_unit_test(test_cuts),
 	};
 
 #ifdef SLOT_SANITIZED

@@ -140,8 +140,14 @@ static int write_session(struct store *store, struct row *row)
 static int write_counter(struct store *store, const struct rowset_entry *entry,
 			 const struct row *row)
 {
+	int rc;
+
+	if (row->cells[0].number > store->top && !rowset_entry_gone(entry)) {
+		store->top = row->cells[0].number;
+		return tables_add(&store->tables, row);
+	}
 	/* Whether it is gone, or another counter has its row now. */
-	int rc = tables_find(&store->tables, row, 1, drop_usage, store);
+	rc = tables_find(&store->tables, row, 1, drop_usage, store);
 
 	if (rc != SQLITE_OK && rc != SQLITE_NOTFOUND) {
 		return rc;

@@ -134,6 +134,7 @@ static int load_counter(void *ctx, const struct row *row)
 		return SQLITE_CORRUPT;
 	}
 	number = (uint32_t)cells[0].number;
+	load->store->top = number; /* they come in order */
 	r = load->sink->counter(load->sink->ctx, (const char *)cells[2].bytes.at,
 				cells[2].bytes.len, image_number(image, IMAGE_OWN, number),
 				image_number(image, IMAGE_AHEAD, number), cells[3].number, &id);

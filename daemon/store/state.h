@@ -18,6 +18,8 @@ struct store {
 	bool migrating;	  /* in a transaction that a load which finds nothing wrong ends */
 	struct meta meta; /* as in the file */
 
+	int64_t top; /* no counter in the file has a higher row */
+
 	struct tables tables;
 	struct image image;
 	struct rowset changes[N_TABLES]; /* to be written; OWN and AHEAD are in the image */

@@ -204,20 +204,15 @@ static int old_sum(struct tables *tables, const struct row *row, uint64_t *ret_s
 	return finish(statement, rc);
 }
 
-int tables_put(struct tables *tables, const struct row *row)
+/* `old`: the sum of the row in whose place it comes, if `replaces`. */
+static int write_row(struct tables *tables, const struct row *row, bool replaces, uint64_t old)
 {
 	struct tally *tally = &tables->tallies[row->table];
-	uint64_t old = 0;
 	uint64_t sum = row_sum(row);
 	unsigned n = table_shapes[row->table].n_values;
 	sqlite3_stmt *statement;
-	int found = old_sum(tables, row, &old);
-	int rc;
+	int rc = prepare(tables, row->table, STATEMENT_PUT, &statement);
 
-	if (found != SQLITE_OK && found != SQLITE_NOTFOUND) {
-		return found;
-	}
-	rc = prepare(tables, row->table, STATEMENT_PUT, &statement);
 	if (rc == SQLITE_OK) {
 		rc = bind(statement, row, n);
 	}
@@ -228,12 +223,28 @@ int tables_put(struct tables *tables, const struct row *row)
 		rc = finish(statement, sqlite3_step(statement));
 	}
 	if (rc == SQLITE_OK) {
-		tally->rows += found == SQLITE_NOTFOUND;
+		tally->rows += !replaces;
 		tally->sums += sum - old;
 		tables->rows++;
 		tables->bytes += size_of(row);
 	}
 	return rc;
+}
+
+int tables_put(struct tables *tables, const struct row *row)
+{
+	uint64_t old = 0;
+	int rc = old_sum(tables, row, &old);
+
+	if (rc != SQLITE_OK && rc != SQLITE_NOTFOUND) {
+		return rc;
+	}
+	return write_row(tables, row, rc == SQLITE_OK, old);
+}
+
+int tables_add(struct tables *tables, const struct row *row)
+{
+	return write_row(tables, row, /* replaces= */ false, 0);
 }
 
 int tables_delete(struct tables *tables, const struct row *row)

@@ -40,6 +40,8 @@ void tables_deinit(struct tables *tables);
 
 /* Put a row in the place of the one with its key, if there is one. */
 int tables_put(struct tables *tables, const struct row *row);
+/* The same, known to have no such place. */
+int tables_add(struct tables *tables, const struct row *row);
 /* The row with the key in `row`, if there is one. */
 int tables_delete(struct tables *tables, const struct row *row);
 

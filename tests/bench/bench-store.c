@@ -170,7 +170,7 @@ static void tidy(struct bench *bench)
 /* Paths of 30 bytes. */
 static void name_all(struct bench *bench)
 {
-	double start = wall_ns();
+	double start = wall_ns(), cpu_start = measure_cpu_ns();
 	char path[64];
 
 	born(bench, 0, ENGINE_NO_ID, "requests");
@@ -186,7 +186,8 @@ static void name_all(struct bench *bench)
 	}
 	commit(bench);
 	tidy(bench);
-	printf("first commit of %u names: %.0f ms\n", N_COUNTERS, (wall_ns() - start) / 1e6);
+	printf("first commit of %u names: %.0f ms, of it %.0f ms of processor time\n", N_COUNTERS,
+	       (wall_ns() - start) / 1e6, (measure_cpu_ns() - cpu_start) / 1e6);
 }
 
 /* Growth of n counters, spread over all of them in stretches as they come from interning them together. */

@@ -32,16 +32,16 @@ struct op {
 	uint8_t *bytes;
 };
 
-struct disk_file {
-	sqlite3_file base;
+/* Behind what the layer below has for a file: its functions, and those of them that are ours. */
+struct ours {
 	enum which which;
-	sqlite3_file *real; /* behind this struct */
+	const sqlite3_io_methods *below;
+	sqlite3_io_methods methods;
 };
 
 /* One disk for the process, as there is one list of SQLite's layers. */
 static struct {
-	sqlite3_vfs vfs, *real;
-	sqlite3_io_methods methods;
+	sqlite3_vfs vfs, *below;
 
 	bool armed, lasting, failed;
 	enum disk_fault fault;
@@ -53,9 +53,9 @@ static struct {
 	size_t n;
 } disk;
 
-static sqlite3_file *real_of(sqlite3_file *file)
+static struct ours *ours_of(sqlite3_file *file)
 {
-	return ((struct disk_file *)(void *)file)->real;
+	return (struct ours *)(void *)((char *)file + disk.below->szOsFile);
 }
 
 /* ---- failures ---- */
@@ -125,36 +125,26 @@ static void note(enum which file, enum kind kind, size_t offset, const void *byt
 	disk.n++;
 }
 
-static int close_file(sqlite3_file *file)
-{
-	return real_of(file)->pMethods != NULL ? real_of(file)->pMethods->xClose(real_of(file))
-					       : SQLITE_OK;
-}
-
-static int read_file(sqlite3_file *file, void *bytes, int len, sqlite3_int64 offset)
-{
-	return real_of(file)->pMethods->xRead(real_of(file), bytes, len, offset);
-}
-
 static int write_file(sqlite3_file *file, const void *bytes, int len, sqlite3_int64 offset)
 {
+	struct ours *ours = ours_of(file);
 	int rc = fails(OP_WRITE);
 
 	if (rc == SQLITE_OK) {
-		rc = real_of(file)->pMethods->xWrite(real_of(file), bytes, len, offset);
-		note(((struct disk_file *)(void *)file)->which, OP_WRITE, (size_t)offset, bytes,
-		     (size_t)len);
+		rc = ours->below->xWrite(file, bytes, len, offset);
+		note(ours->which, OP_WRITE, (size_t)offset, bytes, (size_t)len);
 	}
 	return rc;
 }
 
 static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
 {
+	struct ours *ours = ours_of(file);
 	int rc = fails(OP_TRUNCATE);
 
 	if (rc == SQLITE_OK) {
-		rc = real_of(file)->pMethods->xTruncate(real_of(file), size);
-		note(((struct disk_file *)(void *)file)->which, OP_TRUNCATE, (size_t)size, NULL, 0);
+		rc = ours->below->xTruncate(file, size);
+		note(ours->which, OP_TRUNCATE, (size_t)size, NULL, 0);
 	}
 	return rc;
 }
@@ -166,39 +156,9 @@ static int sync_file(sqlite3_file *file, int flags)
 
 	(void)flags;
 	if (rc == SQLITE_OK) {
-		note(((struct disk_file *)(void *)file)->which, OP_SYNC, 0, NULL, 0);
+		note(ours_of(file)->which, OP_SYNC, 0, NULL, 0);
 	}
 	return rc;
-}
-
-static int file_size(sqlite3_file *file, sqlite3_int64 *size)
-{
-	return real_of(file)->pMethods->xFileSize(real_of(file), size);
-}
-
-static int lock_file(sqlite3_file *file, int level)
-{
-	return real_of(file)->pMethods->xLock(real_of(file), level);
-}
-
-static int unlock_file(sqlite3_file *file, int level)
-{
-	return real_of(file)->pMethods->xUnlock(real_of(file), level);
-}
-
-static int check_reserved_lock(sqlite3_file *file, int *result)
-{
-	return real_of(file)->pMethods->xCheckReservedLock(real_of(file), result);
-}
-
-static int file_control(sqlite3_file *file, int op, void *argument)
-{
-	return real_of(file)->pMethods->xFileControl(real_of(file), op, argument);
-}
-
-static int sector_size(sqlite3_file *file)
-{
-	return real_of(file)->pMethods->xSectorSize(real_of(file));
 }
 
 /* A disk that promises nothing. */
@@ -206,26 +166,6 @@ static int characteristics(sqlite3_file *file)
 {
 	(void)file;
 	return 0;
-}
-
-static int shm_map(sqlite3_file *file, int region, int size, int extend, void volatile **at)
-{
-	return real_of(file)->pMethods->xShmMap(real_of(file), region, size, extend, at);
-}
-
-static int shm_lock(sqlite3_file *file, int offset, int n, int flags)
-{
-	return real_of(file)->pMethods->xShmLock(real_of(file), offset, n, flags);
-}
-
-static void shm_barrier(sqlite3_file *file)
-{
-	real_of(file)->pMethods->xShmBarrier(real_of(file));
-}
-
-static int shm_unmap(sqlite3_file *file, int delete_it)
-{
-	return real_of(file)->pMethods->xShmUnmap(real_of(file), delete_it);
 }
 
 static enum which which_of(int flags)
@@ -239,15 +179,21 @@ static enum which which_of(int flags)
 static int open_file(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
 		     int *ret_flags)
 {
-	struct disk_file *ours = (struct disk_file *)(void *)file;
-	int rc;
+	struct ours *ours = ours_of(file);
+	int rc = disk.below->xOpen(disk.below, name, file, flags, ret_flags);
 
 	(void)vfs;
-	*ours = (struct disk_file){ .which = which_of(flags),
-				    .real = (sqlite3_file *)(void *)&ours[1] };
-	ours->real->pMethods = NULL;
-	rc = disk.real->xOpen(disk.real, name, ours->real, flags, ret_flags);
-	ours->base.pMethods = rc == SQLITE_OK ? &disk.methods : NULL;
+	if (rc == SQLITE_OK) {
+		ours->which = which_of(flags);
+		ours->below = file->pMethods;
+		ours->methods = *file->pMethods;
+		ours->methods.iVersion = 2; /* no reading past us in memory */
+		ours->methods.xWrite = write_file;
+		ours->methods.xTruncate = truncate_file;
+		ours->methods.xSync = sync_file;
+		ours->methods.xDeviceCharacteristics = characteristics;
+		file->pMethods = &ours->methods;
+	}
 	return rc;
 }
 
@@ -259,41 +205,22 @@ static int delete_file(sqlite3_vfs *vfs, const char *name, int sync_directory)
 	if (len > 4 && strcmp(name + len - 4, "-wal") == 0) {
 		note(FILE_LOG, OP_DELETE, 0, NULL, 0);
 	}
-	return disk.real->xDelete(disk.real, name, sync_directory);
+	return disk.below->xDelete(disk.below, name, sync_directory);
 }
 
 void disk_install(void)
 {
-	if (disk.real != NULL) {
+	if (disk.below != NULL) {
 		return;
 	}
-	disk.real = sqlite3_vfs_find(NULL);
-	assert_non_null(disk.real);
-	disk.vfs = *disk.real;
+	disk.below = sqlite3_vfs_find(NULL);
+	assert_non_null(disk.below);
+	disk.vfs = *disk.below;
 	disk.vfs.zName = "disk";
 	disk.vfs.pNext = NULL;
-	disk.vfs.szOsFile += (int)sizeof(struct disk_file);
+	disk.vfs.szOsFile += (int)sizeof(struct ours);
 	disk.vfs.xOpen = open_file;
 	disk.vfs.xDelete = delete_file;
-	disk.methods = (sqlite3_io_methods){
-		.iVersion = 2,
-		.xClose = close_file,
-		.xRead = read_file,
-		.xWrite = write_file,
-		.xTruncate = truncate_file,
-		.xSync = sync_file,
-		.xFileSize = file_size,
-		.xLock = lock_file,
-		.xUnlock = unlock_file,
-		.xCheckReservedLock = check_reserved_lock,
-		.xFileControl = file_control,
-		.xSectorSize = sector_size,
-		.xDeviceCharacteristics = characteristics,
-		.xShmMap = shm_map,
-		.xShmLock = shm_lock,
-		.xShmBarrier = shm_barrier,
-		.xShmUnmap = shm_unmap,
-	};
 	assert_int_equal(sqlite3_vfs_register(&disk.vfs, /* makeDflt= */ 1), SQLITE_OK);
 }
 

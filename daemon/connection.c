@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/keep.h"
 #include "daemon/log.h"
 #include "daemon/serve.h"
 #include "daemon/session.h"
@@ -98,6 +99,7 @@ bool connection_hung_up(const struct connection *connection)
 void connection_leave(struct connection *connection)
 {
 	forget_turns(connection);
+	keep_waits_drop(connection);
 	(void)event_del(&connection->readable);
 	(void)event_del(&connection->writable);
 	(void)event_del(&connection->timer);
@@ -220,6 +222,7 @@ void connection_reply(struct connection *connection, const struct reply *reply)
 static void begin_end(struct connection *connection)
 {
 	forget_turns(connection);
+	keep_waits_drop(connection);
 	release_session(connection);
 	serve_walks_drop(connection);
 	serve_reload_drop(connection);
@@ -383,7 +386,7 @@ void connection_settle(struct connection *connection)
 	}
 	if (connection->eof && connection_is_active(connection) && !pending &&
 	    connection->n_walks == 0 && !connection_is_held_up(connection) &&
-	    (connection->n_waits == 0 || connection_hung_up(connection))) {
+	    (connection->n_waits + connection->n_flushes == 0 || connection_hung_up(connection))) {
 		connection->lost = true;
 	}
 	want(connection, &connection->writable, &connection->writing,

@@ -67,6 +67,7 @@ struct connection {
 	struct reload_job *reload; /* asked for and not answered yet; NULL: none */
 	LIST_HEAD(, wait) waits;   /* charges that wait for room */
 	unsigned n_waits;
+	unsigned n_flushes; /* that wait for what was applied to be durable */
 	/* Monotonic; when each of these began, 0: it is not so. */
 	int64_t hello_since, frame_since, write_since, linger_since;
 	int64_t timer_at; /* when the timer fires; 0: not set */

@@ -4,6 +4,7 @@
 #include "daemon/notify.h"
 #include "daemon/reload.h"
 #include "daemon/statsd/statsd.h"
+#include "daemon/store/restore.h"
 #include "lib/base/cleanup.h"
 #include "lib/engine/quota.h"
 #include "proto/frame.h"
@@ -34,6 +35,13 @@ struct quota_time daemon_time(void)
 static void set_state(struct daemon *daemon, enum daemon_state state)
 {
 	atomic_store_explicit(&daemon->state, (int)state, memory_order_relaxed);
+}
+
+void daemon_declared(struct daemon *daemon)
+{
+	/* Pairs with the load in the checkpoint's take_declared: who sees this sees the change. */
+	atomic_fetch_add_explicit(&daemon->declared, 1, memory_order_release);
+	checkpoint_note(&daemon->checkpoint);
 }
 
 void daemon_count(_Atomic(uint64_t) *word)
@@ -222,15 +230,19 @@ static void notify_running(struct daemon *daemon, bool ready)
 	struct worker *least = NULL;
 	uint64_t adds, requests;
 	uint32_t connections = count_connections(daemon, &least);
+	struct checkpoint_stats kept;
 
+	checkpoint_stats(&daemon->checkpoint, &kept);
 	take_rates(daemon, &adds, &requests);
 	(void)snprintf(text, sizeof(text),
 		       "Serving on %zu socket%s with %u worker%s: %" PRIu32
-		       " connection%s, %" PRIu64 " requests/s, %" PRIu64 " adds/s.%s",
+		       " connection%s, %" PRIu64 " requests/s, %" PRIu64 " adds/s.%s%s%s",
 		       daemon->listeners.n, daemon->listeners.n == 1 ? "" : "s", daemon->n_workers,
 		       daemon->n_workers == 1 ? "" : "s", connections, connections == 1 ? "" : "s",
 		       requests, adds,
-		       daemon->reload_failed ? " The last reload failed: see the log." : "");
+		       daemon->reload_failed ? " The last reload failed: see the log." : "",
+		       kept.failing ? " Nothing becomes durable: " : "", kept.why);
+	daemon->keeps_failing = kept.failing;
 	if (ready) {
 		notify_ready(text);
 	} else if (strcmp(text, daemon->status_text) != 0) {
@@ -297,15 +309,20 @@ static void on_flush(evutil_socket_t fd, short what, void *arg)
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
 	struct daemon *daemon = arg;
+	struct checkpoint_stats kept;
 
 	(void)fd;
 	(void)what;
-	(void)engine_expire(daemon->engine, clock_wall_ns(), DAEMON_EXPIRE_BUDGET);
+	if (engine_expire(daemon->engine, clock_wall_ns(), DAEMON_EXPIRE_BUDGET) > 0) {
+		checkpoint_note(&daemon->checkpoint);
+	}
 	/* What makes room without telling, as adds of less than 0 do. */
 	waiting_wake_all(&daemon->waiting);
 	statsd_look_for_drops(daemon);
 	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ false);
-	if (clock_monotonic_ns() - daemon->rates.at_ns >= DAEMON_STATUS_NS) {
+	checkpoint_stats(&daemon->checkpoint, &kept);
+	if (clock_monotonic_ns() - daemon->rates.at_ns >= DAEMON_STATUS_NS ||
+	    kept.failing != daemon->keeps_failing) {
 		notify_running(daemon, /* ready= */ false);
 	}
 }
@@ -391,6 +408,32 @@ static unsigned count_cpus(void)
 	return n > 0 ? (unsigned)n : 1;
 }
 
+/* The state file, before anything that others could see: it says whether there may be a daemon here at all. */
+static int open_store(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	struct store *store = NULL;
+	int r = 0;
+
+	if (config->state[0] != '\0') {
+		r = restore_open(daemon, daemon->source->recover, &store);
+	}
+	return r == 0 ? checkpoint_init(&daemon->checkpoint, daemon, store, config->state,
+					config->checkpoint_interval_ns)
+		      : r;
+}
+
+static int restore(struct daemon *daemon)
+{
+	struct store *store = daemon->checkpoint.store;
+	int r = store != NULL ? restore_all(daemon, store) : 0;
+
+	for (unsigned i = 0; r == 0 && i < daemon->n_workers; i++) {
+		r = worker_enter(&daemon->workers[i]);
+	}
+	return r;
+}
+
 static int make_engine(struct daemon *daemon)
 {
 	struct config *config = daemon->config;
@@ -401,6 +444,7 @@ static int make_engine(struct daemon *daemon)
 		.batch = (uint32_t)config->batch,
 		.cpus = cpus,
 		.seed = random_u64(),
+		.keep = daemon->checkpoint.store != NULL,
 	};
 	int r = engine_new(&daemon->engine, &options);
 
@@ -516,7 +560,11 @@ int daemon_new(struct config *config, const struct config_source *source,
 		r = new_base(&daemon->base);
 	}
 	if (r == 0) {
+		r = open_store(daemon);
+	}
+	if (r == 0) {
 		r = directory_init(&daemon->directory, daemon->n_workers, random_u64());
+		daemon->directory.keeps = daemon->checkpoint.store != NULL;
 	}
 	if (r == 0) {
 		r = make_ledgers(daemon);
@@ -531,6 +579,9 @@ int daemon_new(struct config *config, const struct config_source *source,
 	if (r == 0) {
 		r = make_workers(daemon);
 	}
+	if (r == 0) {
+		r = restore(daemon);
+	}
 	/* Last, since from here on clients may come. */
 	if (r == 0) {
 		r = make_listeners(daemon);
@@ -541,9 +592,11 @@ int daemon_new(struct config *config, const struct config_source *source,
 	if (r == 0) {
 		r = set_events(daemon);
 	}
-	if (r != 0) {
+	if (r < 0) {
 		log_line(&daemon->log, LOG_ERR, "can't start: %s", strerror(-r));
 		notify_failed(-r, "Can't start: see the log.");
+	}
+	if (r != 0) {
 		return r;
 	}
 	*ret_daemon = daemon;
@@ -569,6 +622,7 @@ struct daemon *daemon_free(struct daemon *daemon)
 		worker_close(&daemon->workers[i]);
 	}
 	free(daemon->workers);
+	checkpoint_deinit(&daemon->checkpoint);
 	directory_deinit(&daemon->directory);
 	waiting_deinit(&daemon->waiting);
 	lease_book_deinit(&daemon->leases);
@@ -604,6 +658,9 @@ static int start_threads(struct daemon *daemon)
 
 	for (unsigned i = 0; r == 0 && i < daemon->n_workers; i++) {
 		r = worker_start(&daemon->workers[i]);
+	}
+	if (r == 0) {
+		r = checkpoint_start(&daemon->checkpoint);
 	}
 	return r == 0 && daemon->http != NULL ? http_start(daemon->http) : r;
 }
@@ -684,7 +741,7 @@ static void tell_final(struct daemon *daemon)
 
 int daemon_run(struct daemon *daemon)
 {
-	int r = start_threads(daemon);
+	int r = start_threads(daemon), kept;
 
 	if (r == 0) {
 		r = watchdog_start(&daemon->watchdog, daemon);
@@ -705,7 +762,8 @@ int daemon_run(struct daemon *daemon)
 	http_stop(daemon->http, daemon->config->stop_timeout_ns);
 	listeners_stop(&daemon->listeners);
 	stop_workers(daemon);
+	kept = checkpoint_stop(&daemon->checkpoint);
 	log_suppressed(&daemon->log, clock_monotonic_ns(), /* all= */ true);
 	tell_final(daemon);
-	return r;
+	return r != 0 ? r : kept;
 }

@@ -10,6 +10,7 @@
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/reload-desk.h"
+#include "daemon/store/checkpoint.h"
 #include "daemon/waiting.h"
 #include "daemon/watchdog.h"
 #include "daemon/worker.h"
@@ -67,6 +68,10 @@ struct daemon {
 	struct statsd_levels *_Atomic
 		statsd_levels; /* what workers' intakes go by; see daemon/statsd/levels.h */
 
+	struct checkpoint checkpoint;
+	_Atomic(uint64_t)
+		declared; /* one more with every change of metrics and rules; see daemon_declared */
+
 	struct reload_desk reload_desk;
 
 	_Atomic(int) state;		       /* enum daemon_state; for Status alone, so relaxed */
@@ -84,7 +89,8 @@ struct daemon {
 	struct watchdog watchdog;
 	struct daemon_rates rates; /* when the status text was made last */
 	bool reload_failed;	   /* the last one */
-	char status_text[192];
+	bool keeps_failing;	   /* as that said */
+	char status_text[192 + STORE_MAX_WHY];
 	struct reload_told *told; /* by the reload under way, to whoever asked; NULL: to nobody */
 	int signal_fd;
 	struct event *signals, *flush_timer, *second_timer, *time_timer;
@@ -105,6 +111,9 @@ int daemon_run(struct daemon *daemon);
 
 /* Both clocks, now. */
 struct quota_time daemon_time(void);
+
+/* Metrics or rules have changed: from any thread, after the change. */
+void daemon_declared(struct daemon *daemon);
 
 /* ---- for reload.c ---- */
 

@@ -104,6 +104,19 @@ static void grow(struct directory *directory)
 	free(old);
 }
 
+static void count(struct directory *directory, const struct session *session)
+{
+	directory->n_sessions++;
+	directory->load[session->owner]++;
+}
+
+static void discount(struct directory *directory, const struct session *session)
+{
+	directory->n_sessions--;
+	directory->load[session->owner]--;
+	directory->n_handles -= session->n_refs;
+}
+
 static int add(struct directory *directory, const uint8_t *id, unsigned owner,
 	       struct session **ret_session)
 {
@@ -120,10 +133,10 @@ static int add(struct directory *directory, const uint8_t *id, unsigned owner,
 	memcpy(session->id, id, sizeof(session->id));
 	session->owner = owner;
 	session->held.seed = directory->seed;
+	session->held.keeps = directory->keeps;
 	session->next = *bucket;
 	*bucket = session;
-	directory->n_sessions++;
-	directory->load[owner]++;
+	count(directory, session);
 	*ret_session = session;
 	return 0;
 }
@@ -134,12 +147,19 @@ static int claim_locked(struct directory *directory, const uint8_t *id, unsigned
 	struct session *session = find(directory, id);
 	unsigned owner;
 
-	if (session != NULL && session->owner == self) {
+	if (session != NULL && session->owner == self && !session->parked) {
 		*ret_session = session;
 		return 0;
 	}
-	if (session == NULL && directory->n_sessions >= directory->max_sessions) {
+	if ((session == NULL || session->parked) &&
+	    directory->n_sessions >= directory->max_sessions) {
 		return DIRECTORY_E_FULL;
+	}
+	if (session != NULL && session->owner == self) {
+		session->parked = false;
+		count(directory, session);
+		*ret_session = session;
+		return 0;
 	}
 	owner = session != NULL ? session->owner : settle ? self : least_loaded(directory, self);
 	if (owner == self) {
@@ -170,11 +190,40 @@ void directory_end(struct directory *directory, struct session *session)
 		link = &(*link)->next;
 	}
 	*link = session->next;
-	directory->n_sessions--;
-	directory->load[session->owner]--;
-	directory->n_handles -= session->n_refs;
+	if (!session->parked) {
+		discount(directory, session);
+	}
 	(void)pthread_mutex_unlock(&directory->lock);
 	session_free(session);
+}
+
+void directory_park(struct directory *directory, struct session *session)
+{
+	(void)pthread_mutex_lock(&directory->lock);
+	discount(directory, session);
+	session->parked = true;
+	(void)pthread_mutex_unlock(&directory->lock);
+	session_clear(session);
+}
+
+int directory_restore(struct directory *directory, const uint8_t *id, struct session **ret_session)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&directory->lock);
+	r = add(directory, id, least_loaded(directory, 0), ret_session);
+	(void)pthread_mutex_unlock(&directory->lock);
+	return r;
+}
+
+struct session *directory_find(struct directory *directory, const uint8_t *id)
+{
+	struct session *session;
+
+	(void)pthread_mutex_lock(&directory->lock);
+	session = find(directory, id);
+	(void)pthread_mutex_unlock(&directory->lock);
+	return session;
 }
 
 bool directory_take_handles(struct directory *directory, uint64_t n)

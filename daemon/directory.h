@@ -22,6 +22,7 @@ struct directory {
 	struct session **buckets;
 	size_t n_buckets; /* a power of two */
 	uint64_t seed;	  /* against crafted ids */
+	bool keeps;	  /* ledgers of sessions note changes; set before the first */
 	uint32_t n_sessions, max_sessions;
 	uint64_t n_handles, max_handles;
 	unsigned n_workers;
@@ -45,6 +46,16 @@ int directory_claim(struct directory *directory, const uint8_t *id, unsigned sel
 
 /* Its owner ends a session, its event deleted; the session is freed. */
 void directory_end(struct directory *directory, struct session *session);
+
+/*
+ * Or leaves it in its place, empty (session_clear), until directory_end, or a claim begins it anew. It does not count meanwhile.
+ */
+void directory_park(struct directory *directory, struct session *session);
+
+/* Before any worker runs: a session of an earlier daemon, for the worker with the fewest, whatever the limit. -ENOMEM. */
+int directory_restore(struct directory *directory, const uint8_t *id, struct session **ret_session);
+/* NULL: there is none. */
+struct session *directory_find(struct directory *directory, const uint8_t *id);
 
 /* False: that would pass the limit, and nothing was taken. */
 bool directory_take_handles(struct directory *directory, uint64_t n);

@@ -1,6 +1,7 @@
 #include "daemon/giveback.h"
 
 #include "daemon/daemon.h"
+#include "daemon/keep.h"
 #include "daemon/lease.h"
 #include "daemon/session.h"
 #include "daemon/worker.h"
@@ -69,25 +70,23 @@ int giveback_spend(struct worker *worker, const char *path, size_t len, int64_t 
 /* So many paths go back in one turn of the worker's loop: well under a millisecond for most. */
 #define GIVEBACK_TURN 256u
 
-/* What a session has left. */
-struct debt {
-	STAILQ_ENTRY(debt) link;
-	struct held held;
-	uint32_t at; /* what is before it has been given back */
-};
-
 static void give_held(void *ctx, const char *path, size_t len, int64_t n)
 {
 	/* It fails only where adds have taken off a gauge what was held of it: then there is nothing left to give. */
 	(void)giveback_charge(ctx, path, len, n);
 }
 
-void giveback_forget(struct worker *worker, struct session *session)
+static void end_leases(struct worker *worker, struct session *session)
 {
 	while (session->leases.n > 0) {
 		lease_end(&session->leases, &worker->lease_clock, &worker->daemon->leases,
 			  session->leases.leases[session->leases.n - 1]);
 	}
+}
+
+void giveback_forget(struct worker *worker, struct session *session)
+{
+	end_leases(worker, session);
 	stats_add(&worker->stats.held_paths, -(uint64_t)held_paths(&session->held));
 	held_deinit(&session->held);
 }
@@ -96,12 +95,26 @@ bool giveback_more(struct worker *worker)
 {
 	struct debt *debt = STAILQ_FIRST(&worker->debts);
 
-	if (debt != NULL && !held_some(&debt->held, &debt->at, GIVEBACK_TURN, give_held, worker)) {
+	if (debt != NULL && !held_drain(&debt->held, &debt->at, GIVEBACK_TURN, give_held, worker)) {
 		STAILQ_REMOVE_HEAD(&worker->debts, link);
+		keep_paid(worker, debt);
+	}
+	return !STAILQ_EMPTY(&worker->debts);
+}
+
+void giveback_inherit(struct worker *worker, struct debt *debt)
+{
+	STAILQ_INSERT_TAIL(&worker->debts, debt, link);
+	worker_wake(worker);
+}
+
+struct debt *giveback_debt_free(struct debt *debt)
+{
+	if (debt != NULL) {
 		held_deinit(&debt->held);
 		free(debt);
 	}
-	return !STAILQ_EMPTY(&worker->debts);
+	return NULL;
 }
 
 void giveback_deinit(struct worker *worker)
@@ -110,8 +123,7 @@ void giveback_deinit(struct worker *worker)
 
 	while ((debt = STAILQ_FIRST(&worker->debts)) != NULL) {
 		STAILQ_REMOVE_HEAD(&worker->debts, link);
-		held_deinit(&debt->held);
-		free(debt);
+		(void)giveback_debt_free(debt);
 	}
 }
 
@@ -120,19 +132,20 @@ static void give_all_held(struct worker *worker, struct session *session)
 	uint32_t at = 0;
 	struct debt *debt;
 
-	if (!held_some(&session->held, &at, GIVEBACK_TURN, give_held, worker)) {
-		return;
-	}
-	debt = malloc(sizeof(*debt));
-	if (debt == NULL) {
-		(void)held_some(&session->held, &at, UINT32_MAX, give_held, worker);
-		return;
-	}
 	stats_add(&worker->stats.held_paths, -(uint64_t)held_paths(&session->held));
-	*debt = (struct debt){ .held = session->held, .at = at };
-	session->held = (struct held){ .seed = session->held.seed };
-	STAILQ_INSERT_TAIL(&worker->debts, debt, link);
-	worker_wake(worker);
+	if (!held_drain(&session->held, &at, GIVEBACK_TURN, give_held, worker)) {
+		return;
+	}
+	debt = calloc(1, sizeof(*debt));
+	if (debt == NULL) {
+		(void)held_drain(&session->held, &at, UINT32_MAX, give_held, worker);
+		return;
+	}
+	debt->held = session->held;
+	debt->at = at;
+	session->held = (struct held){ .seed = session->held.seed, .keeps = session->held.keeps };
+	keep_debt(worker, session, debt);
+	giveback_inherit(worker, debt);
 }
 
 void giveback_session(struct worker *worker, struct session *session)
@@ -145,5 +158,5 @@ void giveback_session(struct worker *worker, struct session *session)
 			(void)giveback_lease(worker, lease->path, lease->len, lease->units);
 		}
 	}
-	giveback_forget(worker, session);
+	end_leases(worker, session);
 }

@@ -11,6 +11,8 @@ struct held_entry {
 	uint64_t hash;
 	int64_t amount;
 	size_t len;
+	struct held_entry *next_changed;
+	bool changed; /* in the list of those; not freed meanwhile */
 	char path[];
 };
 
@@ -56,11 +58,20 @@ static struct held_entry *look_up(const struct held *held, const char *path, siz
 	return held->size > 0 ? *find(held, hash_of(held, path, len), path, len) : NULL;
 }
 
-/* Into a table of another size, without those of 0. -ENOMEM changes nothing. */
+static void note(struct held *held, struct held_entry *entry)
+{
+	if (held->keeps && !entry->changed) {
+		entry->changed = true;
+		entry->next_changed = held->changed;
+		held->changed = entry;
+	}
+}
+
+/* Into a table of another size, without those of 0 of which that was told. -ENOMEM changes nothing. */
 static int rebuild(struct held *held, uint32_t size)
 {
 	struct held_entry **slots = calloc(size, sizeof(*slots));
-	uint32_t mask = size - 1;
+	uint32_t mask = size - 1, n = 0, n_zero = 0;
 
 	if (slots == NULL) {
 		return -ENOMEM;
@@ -72,10 +83,12 @@ static int rebuild(struct held *held, uint32_t size)
 		if (entry == NULL) {
 			continue;
 		}
-		if (entry->amount == 0) {
+		if (entry->amount == 0 && !entry->changed) {
 			free(entry);
 			continue;
 		}
+		n++;
+		n_zero += entry->amount == 0;
 		for (at = (uint32_t)entry->hash & mask; slots[at] != NULL; at = (at + 1) & mask) {
 			/* taken */
 		}
@@ -84,8 +97,8 @@ static int rebuild(struct held *held, uint32_t size)
 	free(held->slots);
 	held->slots = slots;
 	held->size = size;
-	held->n = held_paths(held);
-	held->n_zero = 0;
+	held->n = n;
+	held->n_zero = n_zero;
 	return 0;
 }
 
@@ -98,6 +111,25 @@ static uint32_t size_for(uint32_t n)
 		size *= 2;
 	}
 	return size;
+}
+
+/* How many a rebuild leaves. */
+static uint32_t staying(const struct held *held)
+{
+	uint32_t n = held_paths(held);
+
+	for (const struct held_entry *entry = held->changed; entry != NULL;
+	     entry = entry->next_changed) {
+		n += entry->amount == 0;
+	}
+	return n;
+}
+
+void held_tidy(struct held *held)
+{
+	if (held->n_zero > HELD_MIN_ZERO && held->n_zero > held_paths(held)) {
+		(void)rebuild(held, size_for(staying(held) + 1));
+	}
 }
 
 int64_t held_amount(const struct held *held, const char *path, size_t len)
@@ -116,7 +148,7 @@ static int insert(struct held *held, uint64_t hash, const char *path, size_t len
 		return -ENOMEM;
 	}
 	if (held->size == 0 || held->n + 1 >= held->size - held->size / 3) {
-		r = rebuild(held, size_for(held_paths(held) + 1));
+		r = rebuild(held, size_for(staying(held) + 1));
 	}
 	if (r < 0) {
 		free(entry);
@@ -126,6 +158,7 @@ static int insert(struct held *held, uint64_t hash, const char *path, size_t len
 	memcpy(entry->path, path, len);
 	*find(held, hash, path, len) = entry;
 	held->n++;
+	note(held, entry);
 	return 0;
 }
 
@@ -139,6 +172,8 @@ int held_add(struct held *held, const char *path, size_t len, int64_t n)
 	}
 	held->n_zero -= entry->amount == 0;
 	entry->amount += n;
+	held->n_zero += entry->amount == 0;
+	note(held, entry);
 	return 0;
 }
 
@@ -150,27 +185,58 @@ int held_take(struct held *held, const char *path, size_t len, int64_t n)
 		return HELD_E_LACKING;
 	}
 	entry->amount -= n;
+	note(held, entry);
 	if (entry->amount == 0) {
 		held->n_zero++;
-		if (held->n_zero > HELD_MIN_ZERO && held->n_zero > held_paths(held)) {
-			/* Without memory they stay: the next one tries again. */
-			(void)rebuild(held, size_for(held_paths(held) + 1));
+		if (!held->keeps) {
+			held_tidy(held);
 		}
 	}
 	return HELD_OK;
 }
 
-bool held_some(const struct held *held, uint32_t *at, uint32_t n, held_fn visit, void *ctx)
+bool held_drain(struct held *held, uint32_t *at, uint32_t n, held_fn visit, void *ctx)
 {
 	for (; *at < held->size && n > 0; (*at)++) {
-		const struct held_entry *entry = held->slots[*at];
+		struct held_entry *entry = held->slots[*at];
 
 		if (entry != NULL && entry->amount > 0) {
 			visit(ctx, entry->path, entry->len, entry->amount);
+			entry->amount = 0;
+			held->n_zero++;
+			note(held, entry);
 			n--;
 		}
 	}
 	return *at < held->size;
+}
+
+static void take_change(struct held_entry *entry, held_fn visit, void *ctx)
+{
+	entry->changed = false;
+	visit(ctx, entry->path, entry->len, entry->amount);
+}
+
+void held_take_changes(struct held *held, held_fn visit, void *ctx)
+{
+	for (uint32_t i = 0; held->all_changed && i < held->size; i++) {
+		if (held->slots[i] != NULL) {
+			take_change(held->slots[i], visit, ctx);
+		}
+	}
+	for (struct held_entry *entry = held->changed; entry != NULL; entry = entry->next_changed) {
+		if (!held->all_changed) {
+			take_change(entry, visit, ctx);
+		}
+	}
+	held->changed = NULL;
+	held->all_changed = false;
+}
+
+void held_keep_all(struct held *held)
+{
+	held->keeps = true;
+	held->all_changed = true;
 }
 
 void held_deinit(struct held *held)
@@ -179,5 +245,5 @@ void held_deinit(struct held *held)
 		free(held->slots[i]);
 	}
 	free(held->slots);
-	*held = (struct held){ .seed = held->seed };
+	*held = (struct held){ .seed = held->seed, .keeps = held->keeps };
 }

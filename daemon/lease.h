@@ -19,6 +19,9 @@
 
 #define LEASE_BUCKETS 1024u
 
+struct cursor_in;
+struct cursor_out;
+
 enum lease_error {
 	LEASE_OK = 0,
 	LEASE_E_EXISTS, /* the session has one of this number */
@@ -101,6 +104,14 @@ void lease_end(struct lease_table *table, struct lease_clock *clock, struct leas
 struct lease *lease_expire(struct lease_clock *clock, int64_t now_ns);
 /* When the next one expires; INT64_MAX: none. */
 int64_t lease_next(const struct lease_clock *clock);
+
+/* ---- as bytes ---- */
+
+/* All of them, in at most lease_save_bound() bytes. */
+size_t lease_save_bound(const struct lease_table *table);
+void lease_save(const struct lease_table *table, struct cursor_out *out);
+/* The next of what was saved, while there is something left in `in`; the path lies there, the agent is "". -EINVAL: this was not saved so. */
+int lease_load(struct cursor_in *in, struct lease_terms *ret_terms, int64_t *ret_units);
 
 /* Leases that are left in it are freed: neither the book nor the clock may be used any more, if there are any. */
 void lease_table_deinit(struct lease_table *table);

@@ -30,6 +30,10 @@
 #define LOG_ID_METRIC "06854669e72f4afb9720a215ae137c3b" /* a metric was declared at run time */
 #define LOG_ID_SET "896daf37c70e4c9695d326f7b1729465"	 /* own values were imported or reset */
 #define LOG_ID_HANGS "f67762da5a704135ab27e3ff0e167fe4"	 /* a thread does not go round */
+#define LOG_ID_NOT_DURABLE "5b1c9fd8a0f94c0a9c3f6f0b2f3b7a41" /* the state file can't be written */
+#define LOG_ID_DURABLE_AGAIN "c2f0a1be7d6e4d51a6cf0b92d9e3c817" /* it can be again */
+#define LOG_ID_STATE_REFUSED "9e4de3b84b5a4e1e8d0f7a6b5c2d1f30" /* it was not taken at the start */
+#define LOG_ID_RECOVERED "7a3d52c1e9b84f06b1d84c7e6a905f2b" /* it was moved aside, for --recover */
 
 /* What peers can provoke; each kind has a limiter of its own, so that one can't hide another. */
 enum log_kind {

@@ -34,6 +34,9 @@ static int run(struct config *config, const struct config_source *source)
 	_cleanup_(daemon_freep) struct daemon *daemon = NULL;
 	int r = daemon_new(config, source, &daemon);
 
+	if (r == STORE_E_DAMAGED || r == STORE_E_NEWER) {
+		return EX_DATAERR; /* to try again does not help */
+	}
 	if (r == 0) {
 		r = daemon_run(daemon);
 	}

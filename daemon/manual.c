@@ -89,6 +89,14 @@ static void put_journal(FILE *file)
 		{ LOG_ID_METRIC, "A metric was declared at run time." },
 		{ LOG_ID_SET, "Counters were reset or imported." },
 		{ LOG_ID_HANGS, "A thread has not gone round for half of WatchdogSec=." },
+		{ LOG_ID_NOT_DURABLE,
+		  "The state file can't be written, as the text says; counting goes on, but nothing more becomes durable." },
+		{ LOG_ID_DURABLE_AGAIN,
+		  "It can be written again, and all that was counted is durable." },
+		{ LOG_ID_STATE_REFUSED,
+		  "It is damaged, of a newer version, somebody else's or can't be read: the daemon does not start." },
+		{ LOG_ID_RECOVERED,
+		  "It was moved aside (--recover); the text says where to, and what is lost." },
 	};
 
 	(void)fputs(".SH JOURNAL\n", file);
@@ -140,7 +148,7 @@ void manual_daemon(FILE *file)
 	put_journal(file);
 	(void)fputs(
 		".SH EXIT STATUS\n.TP\n0\nStopped by a signal.\n.TP\n1\nCan\\(aqt start or go on; the log says why.\n"
-		".TP\n64\nWrong usage.\n.TP\n78\nThe configuration has errors.\n.SH FILES\n.TP\n",
+		".TP\n64\nWrong usage.\n.TP\n65\nThe state file is damaged or of a newer version; it was left as it is.\n.TP\n78\nThe configuration has errors.\n.SH FILES\n.TP\n",
 		file);
 	put_text(file, CONFIG_DEFAULT_FILE ", " CONFIG_DEFAULT_FILE ".d/*.conf");
 	(void)fputs("\nThe configuration; see \\fBrationd.conf\\fR(5).\nNeither need exist.\n.TP\n",

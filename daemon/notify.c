@@ -58,7 +58,7 @@ void notify_stopping(void)
 
 void notify_status(const char *status)
 {
-	char text[256];
+	char text[1024];
 
 	(void)snprintf(text, sizeof(text), "STATUS=%s", status);
 	notify_passing(text);

@@ -8,11 +8,6 @@
 
 #define OPERATIONS_MIN_SIZE 8u
 
-struct operations_bytes {
-	uint32_t len;
-	uint8_t at[];
-};
-
 static struct operations_slot *slot_at(const struct operations *operations, uint64_t number)
 {
 	return &operations->slots[number & (operations->size - 1)];
@@ -90,13 +85,9 @@ static int resize(struct operations *operations, uint32_t size)
 	return 0;
 }
 
-int operations_take(struct operations *operations, uint64_t number)
+/* Room for one more. */
+static int make_room(struct operations *operations, uint64_t number)
 {
-	struct operations_slot *slot = find(operations, number);
-
-	if (slot != NULL) {
-		return 0;
-	}
 	while (operations->size == 0 ||
 	       (operations->size < OPERATIONS_KEPT && slot_at(operations, number)->number != 0)) {
 		int r = resize(operations,
@@ -106,11 +97,38 @@ int operations_take(struct operations *operations, uint64_t number)
 			return r;
 		}
 	}
-	slot = slot_at(operations, number);
-	strip(operations, slot);
-	*slot = (struct operations_slot){ .number = number, .state = OPERATION_AGAIN };
-	operations->last = number;
 	return 0;
+}
+
+int operations_put(struct operations *operations, const struct operations_slot *from)
+{
+	int r = make_room(operations, from->number);
+	struct operations_slot *slot;
+
+	if (r < 0) {
+		free(from->bytes);
+		return r;
+	}
+	slot = slot_at(operations, from->number);
+	strip(operations, slot);
+	*slot = *from;
+	operations->n_bytes += from->bytes != NULL ? from->bytes->len : 0;
+	return 0;
+}
+
+int operations_take(struct operations *operations, uint64_t number)
+{
+	const struct operations_slot slot = { .number = number, .state = OPERATION_AGAIN };
+	int r;
+
+	if (find(operations, number) != NULL) {
+		return 0;
+	}
+	r = operations_put(operations, &slot);
+	if (r == 0) {
+		operations->last = number;
+	}
+	return r;
 }
 
 void operations_wait(struct operations *operations, uint64_t number)
@@ -300,6 +318,22 @@ void operations_tell(const struct operations *operations, uint64_t number, uint6
 	}
 	ret_reply->id = id;
 	set_duplicate(ret_reply);
+}
+
+uint64_t operations_settled(const struct operations *operations)
+{
+	uint64_t settled = operations->last;
+
+	for (uint32_t i = 0; i < operations->size; i++) {
+		const struct operations_slot *slot = &operations->slots[i];
+
+		if (slot->number != 0 && slot->number <= settled &&
+		    slot->state != OPERATION_ANSWERED &&
+		    operations->last - slot->number < OPERATIONS_KEPT) {
+			settled = slot->number - 1;
+		}
+	}
+	return settled;
 }
 
 void operations_deinit(struct operations *operations)

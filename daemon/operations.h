@@ -17,6 +17,8 @@
 #define OPERATIONS_KEPT MESSAGE_MAX_OPERATIONS_KEPT
 #define OPERATIONS_MAX_BYTES ((size_t)64 << 10)
 
+struct cursor_out;
+
 enum operation {
 	OPERATION_NEW = 0,   /* carry it out */
 	OPERATION_AGAIN,     /* it was waiting when its connection ended: carry it out now */
@@ -24,6 +26,12 @@ enum operation {
 	OPERATION_WAITING,   /* for room; it will be answered */
 	OPERATION_FORGOTTEN, /* used up, and its answer is not kept any more */
 	OPERATION_GAP,	     /* numbers before it are missing */
+};
+
+/* A reply as a message. */
+struct operations_bytes {
+	uint32_t len;
+	uint8_t at[];
 };
 
 /* An answer. What is not of its type is 0. */
@@ -72,5 +80,21 @@ void operations_keep(struct operations *operations, const struct reply *reply, s
 /* The answer of a number that is ANSWERED, as a duplicate; in the arena. `id` is set. */
 void operations_tell(const struct operations *operations, uint64_t number, uint64_t id,
 		     struct arena *arena, struct reply *ret_reply);
+
+/* Up to which number is all answered, for good? What waits for room, or is to be carried out when it comes again, is not. */
+uint64_t operations_settled(const struct operations *operations);
+
+/* ---- as bytes ---- */
+
+/*
+ * All that a repeat must know, in at most operations_save_bound() bytes. What waits for room is saved as what is to be carried out when it comes
+ * again.
+ */
+size_t operations_save_bound(const struct operations *operations);
+void operations_save(const struct operations *operations, struct cursor_out *out);
+/* Of zeroed ones, to be deinitialised in any case; `last` is the highest number used up. -EINVAL: these bytes are not what was saved; -ENOMEM. */
+int operations_load(struct operations *operations, uint64_t last, const uint8_t *bytes, size_t len);
+/* For operations_load: one slot of a number up to `last`, with its bytes, which it takes over also on failure. -ENOMEM. */
+int operations_put(struct operations *operations, const struct operations_slot *from);
 
 void operations_deinit(struct operations *operations);

@@ -166,6 +166,7 @@ static int replace_rules(struct daemon *daemon, struct config *config)
 	}
 	(void)pthread_mutex_unlock(&daemon->rules_lock);
 	if (r == 0) {
+		daemon_declared(daemon);
 		waiting_wake_all(&daemon->waiting);
 	}
 	return r > 0 ? -EINVAL : r;
@@ -236,6 +237,7 @@ static void keep_fixed(struct config *config, const struct config *old)
 	config->batch = old->batch;
 	config->max_counters = old->max_counters;
 	config->statsd_names = old->statsd_names;
+	memcpy(config->state, old->state, sizeof(config->state));
 }
 
 static int take_config(struct daemon *daemon, struct config *config)
@@ -256,6 +258,7 @@ static int take_config(struct daemon *daemon, struct config *config)
 	(void)config_free(old);
 	daemon_set_limits(daemon);
 	daemon_set_flush_timer(daemon);
+	checkpoint_set_interval(&daemon->checkpoint, config->checkpoint_interval_ns);
 	for (unsigned i = 0; i < daemon->n_workers; i++) {
 		/* Without memory for it a worker keeps its old limits: ignoring, the next reload tells it again. */
 		(void)worker_send_settings(&daemon->workers[i], &config->settings);

@@ -8,6 +8,7 @@
 #include "daemon/giveback.h"
 #include "daemon/session.h"
 #include "daemon/worker.h"
+#include "lib/engine/keep.h"
 #include "lib/names/path.h"
 
 #include <inttypes.h>
@@ -50,23 +51,43 @@ static bool ledger_has_room(struct worker *worker, struct session *session,
 	return has_room;
 }
 
-/* change: held_add or held_take, with what they return. */
-static int ledger_change(struct worker *worker, struct session *session, bool detached,
-			 const struct engine_charge_item *item,
-			 int (*change)(struct held *held, const char *path, size_t len, int64_t n))
+/* held_add or held_take, with what they return. */
+static int change(struct held *held, const struct engine_charge_item *item, bool add)
+{
+	return add ? held_add(held, item->path, item->len, item->n)
+		   : held_take(held, item->path, item->len, item->n);
+}
+
+/* The daemon's ledger, and what this worker has changed of it for the state file: both or neither. */
+static int change_detached(struct worker *worker, const struct engine_charge_item *item, bool add)
 {
 	struct daemon *daemon = worker->daemon;
+	int64_t n = add ? item->n : -item->n;
+	int r;
+
+	(void)pthread_mutex_lock(&daemon->detached_lock);
+	r = change(&daemon->detached, item, add);
+	if (r == 0) {
+		r = keep_detached(worker, item->path, item->len, n);
+		if (r < 0) {
+			(void)change(&daemon->detached, item, !add);
+		}
+	}
+	(void)pthread_mutex_unlock(&daemon->detached_lock);
+	return r;
+}
+
+static int ledger_change(struct worker *worker, struct session *session, bool detached,
+			 const struct engine_charge_item *item, bool add)
+{
 	uint32_t before;
 	int r;
 
 	if (detached) {
-		(void)pthread_mutex_lock(&daemon->detached_lock);
-		r = change(&daemon->detached, item->path, item->len, item->n);
-		(void)pthread_mutex_unlock(&daemon->detached_lock);
-		return r;
+		return change_detached(worker, item, add);
 	}
 	before = held_paths(&session->held);
-	r = change(&session->held, item->path, item->len, item->n);
+	r = change(&session->held, item, add);
 	stats_add(&worker->stats.held_paths, held_paths(&session->held) - (uint64_t)before);
 	return r;
 }
@@ -74,13 +95,13 @@ static int ledger_change(struct worker *worker, struct session *session, bool de
 static int ledger_add(struct worker *worker, struct session *session, bool detached,
 		      const struct engine_charge_item *item)
 {
-	return ledger_change(worker, session, detached, item, held_add);
+	return ledger_change(worker, session, detached, item, /* add= */ true);
 }
 
 static int ledger_take(struct worker *worker, struct session *session, bool detached,
 		       const struct engine_charge_item *item)
 {
-	return ledger_change(worker, session, detached, item, held_take);
+	return ledger_change(worker, session, detached, item, /* add= */ false);
 }
 
 /* Out of memory after the grant: gauges go back, all of them; what was in counters stays there, as if they had been added to. */
@@ -132,6 +153,10 @@ int serve_order(struct worker *worker, struct session *session, const struct ord
 	};
 	int r;
 
+	if (order->again) {
+		r = engine_charge_again(worker->engine, &charge, ret_index);
+		return r == 0 ? note_held(worker, session, order) : r;
+	}
 	if (!ledger_has_room(worker, session, order)) {
 		return SERVE_E_HELD;
 	}
@@ -270,6 +295,16 @@ void serve_charge(struct connection *connection, const struct request *request)
 	    !order_of(connection, request->id, charge, &order, few, 4)) {
 		return;
 	}
+	if (request->known.present) {
+		/* Refused before, it is so again without a look; granted, it is granted, and waits for nothing. */
+		order.again = true;
+		r = request->known.done
+			    ? serve_order(worker, connection->session, &order, &bindings, &index)
+			    : ENGINE_E_REFUSED;
+		serve_order_answer(connection, request->id, charge->number, &order, r, &bindings,
+				   index);
+		return;
+	}
 	if (charge->wait_ms > 0 && waiting_count(&worker->daemon->waiting) > 0) {
 		/* It must not overtake those who wait already. */
 		serve_wait(connection, request->id, charge, &order, NULL);
@@ -364,6 +399,7 @@ void serve_uncharge(struct connection *connection, const struct request *request
 	int r;
 
 	if (!serve_operation(connection, request->id, uncharge->number) ||
+	    serve_had_failed(connection, request, uncharge->number) ||
 	    !check_uncharge(connection, request->id, uncharge)) {
 		return;
 	}

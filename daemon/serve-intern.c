@@ -52,6 +52,7 @@ static void answer(struct connection *connection, uint64_t id, const struct inte
 	};
 
 	stats_add(&connection->worker->stats.paths_interned, intern->n_paths - errors->n);
+	keep_note(connection->worker);
 	connection_reply(connection, &reply);
 }
 

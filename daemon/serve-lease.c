@@ -9,6 +9,7 @@
 #include "daemon/giveback.h"
 #include "daemon/session.h"
 #include "daemon/worker.h"
+#include "lib/engine/keep.h"
 #include "lib/names/path.h"
 
 #include <event2/event.h>
@@ -122,6 +123,27 @@ static void not_prepared(struct connection *connection, uint64_t id, uint64_t nu
 					 : "the daemon is out of memory");
 }
 
+/* engine_lease; or what an earlier daemon has answered, whatever the limits say. */
+static int grant(struct worker *worker, struct text path, int64_t want, const struct known *known,
+		 struct serve_bindings *bindings, int64_t *ret_granted)
+{
+	int r;
+
+	if (!known->present) {
+		return engine_lease(worker->engine, path.at, path.len, want, *worker_time(worker),
+				    serve_bindings_note, bindings, ret_granted);
+	}
+	if (!known->done || known->granted <= 0) {
+		return ENGINE_E_REFUSED;
+	}
+	r = engine_lease_again(worker->engine, path.at, path.len, known->granted,
+			       *worker_time(worker));
+	if (r == 0) {
+		*ret_granted = known->granted;
+	}
+	return r;
+}
+
 static void take_lease(struct connection *connection, const struct request *request,
 		       struct lease *lease, const struct lease_terms *terms)
 {
@@ -130,8 +152,7 @@ static void take_lease(struct connection *connection, const struct request *requ
 	struct daemon *daemon = worker->daemon;
 	struct serve_bindings bindings = { .arena = &worker->out };
 	int64_t granted = 0;
-	int r = engine_lease(worker->engine, take->path.at, take->path.len, take->want,
-			     *worker_time(worker), serve_bindings_note, &bindings, &granted);
+	int r = grant(worker, take->path, take->want, &request->known, &bindings, &granted);
 
 	if (r != 0) {
 		lease_discard(&daemon->leases, lease);
@@ -146,8 +167,9 @@ static void take_lease(struct connection *connection, const struct request *requ
 						take->path.len, /* counted= */ true));
 	lease_make(&connection->session->leases, &worker->lease_clock, &daemon->leases, lease,
 		   granted, expiry_of(worker, terms->ttl_ms));
+	keep_leases(connection->session);
 	set_timer(worker);
-	if (granted < take->want) {
+	if (granted < take->want && !request->known.present) {
 		const struct engine_charge_item item = { .path = take->path.at,
 							 .len = take->path.len,
 							 .n = take->want };
@@ -260,17 +282,17 @@ static bool spend(struct connection *connection, uint64_t id, uint64_t number, s
 }
 
 static int64_t fill_up(struct worker *worker, const struct lease *lease, int64_t n,
-		       struct serve_bindings *bindings)
+		       const struct known *known, struct serve_bindings *bindings)
 {
 	const struct engine_charge_item item = { .path = lease->path, .len = lease->len, .n = n };
+	const struct text path = { .at = lease->path, .len = lease->len };
 	int64_t granted = 0;
 
-	if (engine_lease(worker->engine, lease->path, lease->len, n, *worker_time(worker),
-			 serve_bindings_note, bindings, &granted) != 0) {
+	if (grant(worker, path, n, known, bindings, &granted) != 0) {
 		/* Whatever the reason, the report stands and the lease goes on with what it has. */
 		return 0;
 	}
-	if (granted < n) {
+	if (granted < n && !known->present) {
 		note_why(worker, &item, bindings);
 	}
 	return granted;
@@ -287,6 +309,7 @@ void serve_lease_renew(struct connection *connection, const struct request *requ
 	int64_t units, granted = 0;
 
 	if (!serve_operation(connection, request->id, renew->number) ||
+	    serve_had_failed(connection, request, renew->number) ||
 	    !check_want(connection, request->id, renew->number, renew->want, 0)) {
 		return;
 	}
@@ -296,11 +319,12 @@ void serve_lease_renew(struct connection *connection, const struct request *requ
 	}
 	units = lease->units - renew->spent;
 	if (renew->want > units) {
-		granted = fill_up(worker, lease, renew->want - units, &bindings);
+		granted = fill_up(worker, lease, renew->want - units, &request->known, &bindings);
 	}
 	terms.ttl_ms = lease->ttl_ms;
 	lease_renew(&worker->lease_clock, &daemon->leases, lease, units + granted,
 		    expiry_of(worker, lease->ttl_ms));
+	keep_leases(connection->session);
 	set_timer(worker);
 	answer(connection, request->id, renew->number, &terms, granted, &bindings);
 }
@@ -315,7 +339,8 @@ void serve_lease_return(struct connection *connection, const struct request *req
 	struct lease *lease;
 	int64_t units;
 
-	if (!serve_operation(connection, request->id, give->number)) {
+	if (!serve_operation(connection, request->id, give->number) ||
+	    serve_had_failed(connection, request, give->number)) {
 		return;
 	}
 	lease = find(connection, request->id, give->number, give->lease, give->spent);
@@ -329,5 +354,6 @@ void serve_lease_return(struct connection *connection, const struct request *req
 	}
 	lease_end(&connection->session->leases, &worker->lease_clock, &worker->daemon->leases,
 		  lease);
+	keep_leases(connection->session);
 	serve_answer(connection, &reply);
 }

@@ -73,6 +73,7 @@ void serve_metric_set(struct connection *connection, const struct request *reque
 		refuse(connection, request->id, r, set->name);
 		return;
 	}
+	daemon_declared(daemon);
 	log_event(&daemon->log, LOG_KIND_CONTROL, clock_monotonic_ns(), LOG_INFO,
 		  &(struct log_about){
 			  .id = LOG_ID_METRIC, .peer = connection->peer, .path = set->name },

@@ -30,6 +30,7 @@ static bool take(struct connection *connection, uint64_t id, uint64_t number)
 		serve_error(connection, id, CODE_RESOURCE_EXHAUSTED, "the daemon is out of memory");
 		return false;
 	}
+	keep_answers(connection->session);
 	stats_add(&connection->worker->stats.operations, 1);
 	return true;
 }
@@ -76,9 +77,20 @@ bool serve_operation(struct connection *connection, uint64_t id, uint64_t number
 	return false;
 }
 
+bool serve_had_failed(struct connection *connection, const struct request *request, uint64_t number)
+{
+	if (!request->known.present || request->known.done) {
+		return false;
+	}
+	serve_failure(connection, request->id, number, CODE_FAILED_PRECONDITION,
+		      "it had failed, as its client says that an earlier daemon has answered");
+	return true;
+}
+
 void serve_answer(struct connection *connection, const struct reply *reply)
 {
 	operations_keep(&connection->session->operations, reply, &connection->worker->out);
+	keep_answers(connection->session);
 	connection_reply(connection, reply);
 }
 

@@ -18,6 +18,10 @@ struct worker;
  */
 bool serve_operation(struct connection *connection, uint64_t id, uint64_t number);
 
+/* An earlier daemon had answered that it failed (Request.known): so it has again, and was answered. */
+bool serve_had_failed(struct connection *connection, const struct request *request,
+		      uint64_t number);
+
 /* Keep and send. */
 void serve_answer(struct connection *connection, const struct reply *reply);
 /* The operation failed and changed nothing. Number 0: of a dry run. */
@@ -56,6 +60,7 @@ struct order {
 	const struct engine_charge_item *items;
 	size_t n;
 	bool detached;
+	bool again; /* an earlier daemon has granted it: limits don't count */
 };
 
 /* Charge all items or none, and note in the ledger what gauges hold. As engine_charge; SERVE_E_HELD. */

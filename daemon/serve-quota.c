@@ -189,6 +189,7 @@ void serve_quota_set(struct connection *connection, const struct request *reques
 	r = engine_rule_set(daemon->engine, &rule, *worker_time(worker), take_fault, findings);
 	daemon->rules_version++;
 	(void)pthread_mutex_unlock(&daemon->rules_lock);
+	daemon_declared(daemon);
 	if (r == ENGINE_E_RULE) {
 		serve_error(connection, request->id, CODE_INVALID_ARGUMENT, "%s",
 			    findings->fatal[0] != '\0' ? findings->fatal : "not a rule");
@@ -253,6 +254,7 @@ void serve_quota_remove(struct connection *connection, const struct request *req
 			       remove->all_windows ? NULL : &window, *worker_time(worker));
 	daemon->rules_version++;
 	(void)pthread_mutex_unlock(&daemon->rules_lock);
+	daemon_declared(daemon);
 	if (r == ENGINE_E_NOT_FOUND && !check_pattern(connection, request->id, remove->pattern)) {
 		return;
 	}

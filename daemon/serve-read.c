@@ -291,5 +291,9 @@ void serve_flush(struct connection *connection, const struct request *request)
 	const struct reply reply = { .id = request->id, .type = REPLY_FLUSHED };
 
 	engine_flush(connection->worker->daemon->engine, clock_wall_ns());
+	if (request->flush.durable) {
+		keep_wait(connection, request->id);
+		return;
+	}
 	connection_reply(connection, &reply);
 }

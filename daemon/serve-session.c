@@ -55,9 +55,10 @@ static struct limits limits_of(const struct settings *settings)
 	};
 }
 
-static void welcome(struct connection *connection, uint64_t id, bool resumed)
+static void welcome(struct connection *connection, uint64_t id, bool resumed, bool restored)
 {
 	struct worker *worker = connection->worker;
+	const struct session *session = connection->session;
 	const struct daemon *daemon = worker->daemon;
 	const struct reply reply = {
 		.id = id,
@@ -66,10 +67,14 @@ static void welcome(struct connection *connection, uint64_t id, bool resumed)
 			.version = MESSAGE_VERSION,
 			.daemon = text_of("rationd/" RATION_VERSION),
 			.resumed = resumed,
-			.last_batch = connection->session != NULL ? connection->session->last_batch : 0,
-			.last_operation = connection->session != NULL ? connection->session->operations.last : 0,
+			.last_batch = session != NULL ? session->last_batch : 0,
+			.last_operation = session != NULL ? session->operations.last : 0,
 			.limits = limits_of(&worker->settings),
 			.incarnation = { .at = (const char *)daemon->incarnation, .len = sizeof(daemon->incarnation) },
+			.keeps = worker->keep.on,
+			.restored = restored,
+			.durable_batch = session != NULL ? session->keep.durable_batch : 0,
+			.durable_operation = session != NULL ? session->keep.durable_operation : 0,
 		},
 	};
 
@@ -106,7 +111,7 @@ static int open_session(struct connection *connection, const struct request *req
 	struct worker *worker = connection->worker;
 	int64_t lifetime_ns = (int64_t)hello->lifetime_ms * 1000000;
 	struct session *session;
-	bool resumed;
+	bool resumed, restored;
 	int r = directory_claim(&worker->daemon->directory, (const uint8_t *)hello->session.at,
 				worker->index, connection->settled, &session, ret_worker);
 
@@ -131,12 +136,15 @@ static int open_session(struct connection *connection, const struct request *req
 	if (lifetime_ns > worker->settings.max_lifetime_ns) {
 		lifetime_ns = worker->settings.max_lifetime_ns;
 	}
+	restored = session->restored;
+	session->restored = false;
 	resumed = session_greet(session, hello->next_batch, lifetime_ns);
 	operations_greet(&session->operations, hello->next_operation);
 	session_set_agent(session, hello->agent);
 	worker_resume_session(worker, session, connection);
 	connection->session = session;
-	welcome(connection, request->id, resumed);
+	keep_numbers(session);
+	welcome(connection, request->id, resumed, restored);
 	return SERVE_OK;
 }
 
@@ -157,7 +165,7 @@ int serve_hello(struct connection *connection, const struct request *request, un
 	if (request->hello.session.len != 0) {
 		return open_session(connection, request, ret_worker);
 	}
-	welcome(connection, request->id, /* resumed= */ false);
+	welcome(connection, request->id, /* resumed= */ false, /* restored= */ false);
 	return SERVE_OK;
 }
 
@@ -292,6 +300,7 @@ void serve_add(struct connection *connection, const struct request *request)
 	} else {
 		add_all(connection, &request->add, &errors);
 		connection->session->last_batch = request->add.batch;
+		keep_numbers(connection->session);
 		stats_add(&stats->batches_applied, 1);
 		stats_add(&stats->adds_applied, request->add.n_handles - errors.n);
 		stats_add(&stats->adds_refused, errors.n);

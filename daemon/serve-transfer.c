@@ -144,6 +144,7 @@ static void import_some(struct connection *connection, const struct import *impo
 	struct worker *worker = connection->worker;
 	const struct quota_time time = daemon_time();
 
+	keep_note(worker);
 	worker->turn_left -= end - at < worker->turn_left ? end - at : worker->turn_left;
 	for (; at < end && !connection->lost; at++) {
 		const struct import_item *item = &import->items[at];
@@ -266,6 +267,7 @@ static int reset_some(struct reset_job *self, bool *ret_done)
 	struct reset_part part = { .arena = &worker->out };
 	int r;
 
+	keep_note(worker);
 	arena_reset(&worker->out);
 	r = engine_walk(worker->daemon->engine, self->root.at, self->root.len, UINT32_MAX,
 			SERVE_TURN, &self->cursor, note_path, &part, ret_done);

@@ -12,7 +12,7 @@ bool session_greet(struct session *session, uint64_t next_batch, int64_t lifetim
 {
 	bool known = session->resumable;
 
-	if (!known || next_batch - 1 > session->last_batch) {
+	if (next_batch - 1 > session->last_batch) {
 		session->last_batch = next_batch - 1;
 	}
 	session->lifetime_ns = lifetime_ns;
@@ -32,12 +32,21 @@ void session_set_agent(struct session *session, struct text agent)
 	session->agent_len = (uint8_t)len;
 }
 
-void session_free(struct session *session)
+void session_clear(struct session *session)
 {
 	operations_deinit(&session->operations);
-	held_deinit(&session->held);
 	lease_table_deinit(&session->leases);
 	free(session->refs);
+	session->refs = NULL;
+	session->n_refs = 0;
+	session->last_batch = 0;
+	session->resumable = session->restored = false;
+}
+
+void session_free(struct session *session)
+{
+	session_clear(session);
+	held_deinit(&session->held);
 	free(session);
 }
 

@@ -7,6 +7,7 @@
  * the directory guards. It outlives its connection for its lifetime.
  */
 #include "daemon/held.h"
+#include "daemon/keep.h"
 #include "daemon/lease.h"
 #include "daemon/operations.h"
 #include "lib/engine/engine.h"
@@ -36,6 +37,7 @@ struct session {
 	struct session *next;
 	uint8_t id[MESSAGE_SESSION_BYTES];
 	unsigned owner; /* index of the worker; never changes */
+	bool parked; /* it has ended, and is there only so that one of the same id begins with the same worker */
 
 	/* The owner's. */
 	struct worker *worker;	       /* NULL until the first Hello is through */
@@ -45,22 +47,27 @@ struct session {
 	struct engine_ref *refs; /* by handle */
 	uint32_t n_refs;
 	bool resumable; /* greeted before: a Hello that finds it so resumes it */
+	bool restored;	/* from the state file, and not greeted since */
 	struct event expiry;
 	struct operations operations;
 	struct held held;
 	struct lease_table leases;
+	struct keep_session keep;
 	uint8_t agent_len;
 	char agent[MESSAGE_MAX_AGENT]; /* what the last Hello said, made fit to be shown */
 };
 
 /*
  * A Hello: `next_batch` >= 1 is the lowest number the client may still send. What lies below counts as applied, so a session that
- * is new starts there, and one that is known never goes back. Returns whether it was known.
+ * is new starts there, and one that is known or restored never goes back. Returns whether it was known, with its handles.
  */
 bool session_greet(struct session *session, uint64_t next_batch, int64_t lifetime_ns);
 
 /* Keep what the client says it is: other bytes than printable ASCII become question marks. */
 void session_set_agent(struct session *session, struct text agent);
+
+/* It has ended, and what it holds was given back: as one that is new, but for its ledger, which may have changes to be kept. */
+void session_clear(struct session *session);
 
 /* Frees all that hangs on it, and it; what it holds was given back. */
 void session_free(struct session *session);

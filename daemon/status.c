@@ -255,6 +255,48 @@ static int64_t get_statsd_refused(struct status_now *status)
 #define STATUS_GAUGE_ROW(name_, help_) \
 	{ .name = #name_, .kind = STATUS_GAUGE, .help = help_, .number = get_worker_##name_ },
 
+static const char *get_state_file(struct status_now *status)
+{
+	const struct checkpoint *checkpoint = &status->daemon->checkpoint;
+
+	return checkpoint->store != NULL ? checkpoint->path : "none";
+}
+
+static const char *get_durability(struct status_now *status)
+{
+	if (status->daemon->checkpoint.store == NULL) {
+		return "none: what is counted ends with the daemon";
+	}
+	if (!status->checkpoint.failing) {
+		return "good";
+	}
+	(void)snprintf(status->durability, sizeof(status->durability), "failing: %s",
+		       status->checkpoint.why);
+	return status->durability;
+}
+
+#define STATUS_STATE_EACH(X)                                                                      \
+	X(checkpoint_age_ms, STATUS_GAUGE, age_ns / 1000000,                                      \
+	  "How long something has been counted that is not in the state file yet; 0: all is.")    \
+	X(checkpoint_last_us, STATUS_GAUGE, took_ns / 1000, "How long the last checkpoint took.") \
+	X(checkpoints, STATUS_COUNTER, n,                                                         \
+	  "Times that what was new was written to the state file.")                               \
+	X(checkpoints_failed, STATUS_COUNTER, n_failed, "Times that this failed.")                \
+	X(state_rows_written, STATUS_COUNTER, store.rows, "Rows written to the state file.")      \
+	X(state_bytes_written, STATUS_COUNTER, store.bytes, "Bytes in them.")                     \
+	X(state_file_bytes, STATUS_GAUGE, store.file_bytes, "Size of the state file.")            \
+	X(state_log_bytes, STATUS_GAUGE, store.log_bytes, "Size of its write-ahead log.")
+
+#define STATUS_STATE_GET(name_, kind_, value, help_)          \
+	static int64_t get_##name_(struct status_now *status) \
+	{                                                     \
+		return (int64_t)(status->checkpoint.value);   \
+	}
+STATUS_STATE_EACH(STATUS_STATE_GET)
+
+#define STATUS_STATE_ROW(name_, kind_, value, help_) \
+	{ .name = #name_, .kind = kind_, .help = help_, .number = get_##name_ },
+
 const struct status_row status_rows[] = {
 	{ .name = "version",
 	  .kind = STATUS_TEXT,
@@ -325,11 +367,20 @@ const struct status_row status_rows[] = {
 	  .kind = STATUS_COUNTER,
 	  .help = "Such connections refused because there were max_statsd_connections.",
 	  .number = get_statsd_refused },
-	STATS_EACH(STATUS_COUNTER_ROW) STATS_GAUGES_EACH(STATUS_GAUGE_ROW) STATUS_ENGINE_EACH(
-		STATUS_ENGINE_ROW){ .name = "refused_prefixes",
-				    .kind = STATUS_TEXT,
-				    .help = "Where new paths were refused most, and how often.",
-				    .text = get_refused_prefixes },
+	{ .name = "state_file",
+	  .kind = STATUS_TEXT,
+	  .help = "Where what is counted is kept.",
+	  .text = get_state_file },
+	{ .name = "durability",
+	  .kind = STATUS_TEXT,
+	  .help = "Does what is counted become durable? If not, why not.",
+	  .text = get_durability },
+	STATUS_STATE_EACH(STATUS_STATE_ROW) STATS_EACH(STATUS_COUNTER_ROW)
+		STATS_GAUGES_EACH(STATUS_GAUGE_ROW) STATUS_ENGINE_EACH(STATUS_ENGINE_ROW){
+			.name = "refused_prefixes",
+			.kind = STATUS_TEXT,
+			.help = "Where new paths were refused most, and how often.",
+			.text = get_refused_prefixes },
 };
 
 const size_t status_n_rows = sizeof(status_rows) / sizeof(status_rows[0]);
@@ -367,4 +418,5 @@ void status_take(struct daemon *daemon, struct status_now *ret_status)
 	sum_workers(daemon, &ret_status->sum);
 	sum_statsd(daemon, &ret_status->statsd);
 	engine_stats(daemon->engine, &ret_status->engine);
+	checkpoint_stats(&daemon->checkpoint, &ret_status->checkpoint);
 }

@@ -6,6 +6,7 @@
  */
 #include "daemon/stats.h"
 #include "daemon/statsd/statsd-stats.h"
+#include "daemon/store/checkpoint.h"
 #include "lib/engine/engine.h"
 
 #include <stddef.h>
@@ -19,6 +20,8 @@ struct status_now {
 	struct stats sum; /* over all workers */
 	struct statsd_stats statsd;
 	struct engine_stats engine;
+	struct checkpoint_stats checkpoint;
+	char durability[STORE_MAX_WHY + 16];
 	char text[ENGINE_MAX_REFUSED *
 		  (sizeof(struct engine_refused) + 32)]; /* of the one row that makes up its text */
 };

@@ -22,6 +22,9 @@ static void ask(struct watchdog *watchdog, struct daemon *daemon)
 	if (daemon->http != NULL) {
 		http_ask(daemon->http, watchdog->asked);
 	}
+	if (daemon->checkpoint.started) {
+		checkpoint_ask(&daemon->checkpoint, watchdog->asked);
+	}
 }
 
 #define NAME_SIZE 24u
@@ -37,6 +40,12 @@ static bool find_silent(const struct watchdog *watchdog, const struct daemon *da
 	}
 	if (daemon->http != NULL && http_answered(daemon->http) != watchdog->asked) {
 		(void)snprintf(name, NAME_SIZE, "http");
+		return true;
+	}
+	/* While it waits for a disk it does not. */
+	if (daemon->checkpoint.started &&
+	    checkpoint_answered(&daemon->checkpoint) != watchdog->asked) {
+		(void)snprintf(name, NAME_SIZE, "store");
 		return true;
 	}
 	return false;

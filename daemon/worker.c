@@ -244,6 +244,7 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 		next = letter->next;
 		open_letter(worker, letter);
 	}
+	keep_turn(worker);
 	serve_waits(worker);
 	more = giveback_more(worker);
 	if (round_deferred(worker) || more) {
@@ -268,6 +269,7 @@ static void *run(void *arg)
 	grace_register();
 	(void)event_base_loop(worker->base, EVLOOP_NO_EXIT_ON_EMPTY);
 	close_all(worker);
+	keep_last(worker);
 	/* All that was acknowledged is in the slots; from here on it is in the totals. */
 	engine_leave(worker->engine);
 	worker->engine = NULL;
@@ -291,8 +293,6 @@ static struct event_base *base_new(void)
 int worker_open(struct worker *worker, struct daemon *daemon, unsigned index,
 		const struct settings *settings)
 {
-	int r;
-
 	*worker = (struct worker){
 		.daemon = daemon,
 		.index = index,
@@ -321,10 +321,14 @@ int worker_open(struct worker *worker, struct daemon *daemon, unsigned index,
 			   on_wake, worker);
 	(void)evtimer_assign(&worker->stop_timer, worker->base, on_stop_timeout, worker);
 	(void)evtimer_assign(&worker->lease_timer, worker->base, on_lease_timer, worker);
-	if (event_add(&worker->wake, NULL) != 0) {
-		return -ENOMEM;
-	}
-	r = engine_join(daemon->engine, &worker->engine);
+	keep_init(&worker->keep, daemon->checkpoint.store != NULL, daemon->directory.seed);
+	return event_add(&worker->wake, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+int worker_enter(struct worker *worker)
+{
+	int r = engine_join(worker->daemon->engine, &worker->engine);
+
 	return r > 0 ? -EBUSY
 		     : r; /* a seat for each worker was asked for: none left is a fault of ours */
 }
@@ -380,6 +384,7 @@ void worker_close(struct worker *worker)
 		(void)close(worker->wake_fd);
 	}
 	giveback_deinit(worker);
+	keep_deinit(&worker->keep);
 	lease_clock_deinit(&worker->lease_clock);
 	free(worker->scratch);
 	free(worker->stage.bytes);
@@ -396,12 +401,14 @@ void worker_end_session(struct worker *worker, struct session *session)
 	if (session->worker != NULL) {
 		(void)event_del(&session->expiry);
 	}
-	if (!worker->stopping) {
-		giveback_session(worker, session);
-	} else {
+	if (worker->stopping && !worker->keep.on) {
 		giveback_forget(worker, session);
+	} else {
+		giveback_session(worker, session);
 	}
-	directory_end(&worker->daemon->directory, session);
+	if (!keep_end(worker, session)) {
+		directory_end(&worker->daemon->directory, session);
+	}
 }
 
 static void on_expiry(evutil_socket_t fd, short what, void *arg)
@@ -419,6 +426,9 @@ void worker_release_session(struct worker *worker, struct session *session)
 	struct timeval wait = clock_timeval(session->lifetime_ns);
 
 	session->connection = NULL;
+	if (worker->stopping && worker->keep.on) {
+		return; /* it goes on in the state file */
+	}
 	if (session->lifetime_ns == 0 || worker->stopping ||
 	    event_add(&session->expiry, &wait) != 0) {
 		worker_end_session(worker, session);

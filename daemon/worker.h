@@ -7,6 +7,7 @@
  */
 #include "daemon/clock.h"
 #include "daemon/connection.h"
+#include "daemon/keep.h"
 #include "daemon/kinds.h"
 #include "daemon/lease.h"
 #include "daemon/settings.h"
@@ -60,6 +61,7 @@ struct worker {
 	unsigned time_left;
 	struct kinds kinds;
 	STAILQ_HEAD(, debt) debts; /* see daemon/giveback.h */
+	struct keep keep;
 	struct lease_clock lease_clock;
 	struct event lease_timer;
 	int64_t lease_timer_at; /* monotonic; 0: not set */
@@ -80,9 +82,11 @@ struct worker {
 		n_connections; /* counted from the moment one is handed over; by whoever hands or closes */
 };
 
-/* Everything but the thread. 0 or a negative errno; a half-built one is good for worker_close. */
+/* Everything but the thread and the place in the engine. 0 or a negative errno; a half-built one is good for worker_close. */
 int worker_open(struct worker *worker, struct daemon *daemon, unsigned index,
 		const struct settings *settings);
+/* Its place in the engine, once what an earlier daemon has kept is there. */
+int worker_enter(struct worker *worker);
 int worker_start(struct worker *worker);
 /* The thread has ended or never began. Connections still in the inbox are closed. */
 void worker_close(struct worker *worker);

@@ -138,6 +138,7 @@ static size_t receive(struct statsd_socket *socket)
 		bytes += take_message(socket, (size_t)i);
 	}
 	intake_settle(&statsd->intake);
+	keep_note(statsd->worker);
 	stats_add(&stats->bytes, bytes);
 	stats_add(&stats->datagrams, (uint64_t)n);
 	stats_add(&socket->stats.datagrams, (uint64_t)n);

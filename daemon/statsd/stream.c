@@ -108,6 +108,7 @@ static void take(struct statsd_stream *stream, const char *bytes, size_t len)
 	if (last != NULL) {
 		intake_take(intake, bytes, (size_t)(last + 1 - bytes), &stream->sender);
 		intake_settle(intake);
+		keep_note(stream->statsd->worker);
 		bytes = last + 1;
 	}
 	keep(stream, bytes, (size_t)(end - bytes));
@@ -126,6 +127,7 @@ static void end_of_lines(struct statsd_stream *stream, bool good)
 	if (good) {
 		intake_take(intake, bytes, stream->begun_len, &stream->sender);
 		intake_settle(intake);
+		keep_note(stream->statsd->worker);
 	} else {
 		intake_reject(intake, STATSD_truncated, bytes, stream->begun_len, &stream->sender);
 	}

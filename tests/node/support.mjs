@@ -103,7 +103,6 @@ export class Proxy {
 	cutAfter = undefined;
 	#server = net.createServer((near) => this.#pass(near));
 	#target;
-	#open = new Set();
 
 	constructor(daemon) {
 		this.#target = daemon.socket;
@@ -123,7 +122,6 @@ export class Proxy {
 		const far = net.connect(this.#target);
 		let left = this.cutAfter?.() ?? Infinity;
 		const cut = () => {
-			this.#open.delete(cut);
 			near.destroy();
 			far.destroy();
 		};
@@ -138,19 +136,12 @@ export class Proxy {
 			}
 		};
 
-		this.#open.add(cut);
 		near.on('data', pass(far)).on('error', cut).on('close', cut);
 		far.on('data', pass(near)).on('error', cut).on('close', cut);
 	}
 
-	/** Cut all connections that there are. */
-	cut() {
-		this.#open.forEach((cut) => cut());
-	}
-
 	stop() {
 		this.#server.close();
-		this.cut();
 	}
 }
 

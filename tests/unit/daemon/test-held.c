@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void test_one_path(void **state)
@@ -88,12 +89,12 @@ static void test_random(void **state)
 			expected.n += model[i] > 0;
 			expected.amount += model[i];
 		}
-		while (held_some(&held, &at, 7, add_up, &sum)) {
+		while (held_drain(&held, &at, 7, add_up, &sum)) {
 			/* the next seven */
 		}
 		assert_int_equal(sum.n, expected.n);
 		assert_int_equal(sum.amount, expected.amount);
-		assert_int_equal(held_paths(&held), expected.n);
+		assert_int_equal(held_paths(&held), 0);
 	}
 	held_deinit(&held);
 }
@@ -115,12 +116,88 @@ static void test_passing_by(void **state)
 	held_deinit(&held);
 }
 
+#define KEPT_PATHS 200u
+#define KEPT_STEPS 100000u
+
+static void write_down(void *ctx, const char *path, size_t len, int64_t n)
+{
+	int64_t *file = ctx;
+	char *end;
+	unsigned long which = strtoul(path + 2, &end, 10);
+
+	assert_ptr_equal(end, path + len);
+	file[which] = n;
+}
+
+/* What held_take_changes tells, written down, is what is held; and it tells of each path that changed once. */
+static void test_changes(void **state)
+{
+	struct held held = { .seed = 1, .keeps = true };
+	int64_t model[KEPT_PATHS] = { 0 }, file[KEPT_PATHS] = { 0 };
+	struct test_random random;
+	struct sum sum = { 0 };
+
+	(void)state;
+	test_random_init(&random, 0);
+	for (unsigned step = 0; step < KEPT_STEPS; step++) {
+		size_t which = (size_t)test_random_below(&random, KEPT_PATHS);
+		char path[32];
+		size_t len = (size_t)snprintf(path, sizeof(path), "p/%zu", which);
+
+		if (test_random_below(&random, 2) == 0) {
+			assert_int_equal(held_add(&held, path, len, 2), 0);
+			model[which] += 2;
+		} else if (held_take(&held, path, len, 1) == HELD_OK) {
+			model[which]--;
+		}
+		if (test_random_below(&random, 100) == 0) {
+			held_take_changes(&held, write_down, file);
+			held_tidy(&held);
+			assert_memory_equal(file, model, sizeof(model));
+		}
+	}
+	held_take_changes(&held, write_down, file);
+	held_take_changes(&held, add_up, &sum);
+	assert_int_equal(sum.n, 0);
+	/* All of it anew, as for another file; then what is drained. */
+	memset(file, 0, sizeof(file));
+	held_keep_all(&held);
+	held_take_changes(&held, write_down, file);
+	assert_memory_equal(file, model, sizeof(model));
+	for (uint32_t at = 0; held_drain(&held, &at, 50, add_up, &sum);) {
+		held_take_changes(&held, write_down, file);
+	}
+	held_take_changes(&held, write_down, file);
+	for (size_t i = 0; i < KEPT_PATHS; i++) {
+		assert_int_equal(file[i], 0);
+	}
+	held_deinit(&held);
+}
+
+/* Of differences: less than nothing too. */
+static void test_differences(void **state)
+{
+	struct held held = { .keeps = true };
+	int64_t file[2] = { 7, 7 };
+
+	(void)state;
+	assert_int_equal(held_add(&held, "p/0", 3, -5), 0);
+	assert_int_equal(held_amount(&held, "p/0", 3), -5);
+	assert_int_equal(held_take(&held, "p/0", 3, 1), HELD_E_LACKING);
+	assert_int_equal(held_add(&held, "p/1", 3, 5), 0);
+	assert_int_equal(held_add(&held, "p/1", 3, -5), 0);
+	held_take_changes(&held, write_down, file);
+	assert_int_equal(file[0], -5);
+	assert_int_equal(file[1], 0);
+	held_deinit(&held);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_path),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_passing_by),
+		cmocka_unit_test(test_one_path),    cmocka_unit_test(test_random),
+		cmocka_unit_test(test_passing_by),  cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_differences),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,7 +242,7 @@ void charges_forget(struct operation *operations)
 
 /* ---- asking ---- */
 
-/* Can it be sent at all? Numbers take up to 10 bytes more than they do now. */
+/* Can it be sent at all? Numbers take up to 10 bytes more than they do now, and what is known of it 16. */
 static int check_size(const struct request *request)
 {
 	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT(MESSAGE_ARENA_LIMIT);
@@ -251,7 +251,7 @@ static int check_size(const struct request *request)
 	int r;
 
 	r = request_encode(&arena, request, &bytes, &len);
-	if (r == 0 && len > MESSAGE_MAX_FRAME - 32) {
+	if (r == 0 && len > MESSAGE_MAX_FRAME - 64) {
 		r = -EMSGSIZE;
 	}
 	if (r == -EMSGSIZE) {

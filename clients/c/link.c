@@ -249,7 +249,7 @@ static bool answer_is_due(const struct link *link)
 	const struct batch *oldest = link->outbox->unapplied;
 
 	return link->ping_id != 0 || link->interns.n > 0 || link->operations->n_due > 0 ||
-	       (oldest != NULL && oldest != link->to_send);
+	       link->operations->answered.n_due > 0 || (oldest != NULL && oldest != link->to_send);
 }
 
 /* Put a kept batch on this connection, behind the paths it needs. 0 or -ENOMEM. */
@@ -319,7 +319,7 @@ bool link_send(struct link *link, int64_t now)
 static bool is_half_full(const struct link *link)
 {
 	return link->keeps && (link->outbox->kept_bytes >= link->max_unacknowledged / 2 ||
-			       link->operations->kept_bytes >= link->operations->max_bytes / 2);
+			       link->operations->answered.bytes >= link->operations->max_bytes / 2);
 }
 
 /* 0 or -ENOMEM. */
@@ -329,7 +329,7 @@ static int put_flush(struct link *link, int64_t now)
 	uint64_t id, first_unsent = link->to_send == NULL ? UINT64_MAX : link->to_send->number;
 	int r;
 
-	if (link->operations->to_repeat != NULL ||
+	if (answered_is_untold(&link->operations->answered) ||
 	    !commit_is_due(&link->commit, is_half_full(link), first_unsent, now)) {
 		return 0;
 	}
@@ -346,7 +346,7 @@ static int put_flush(struct link *link, int64_t now)
  */
 static void let_go(struct link *link, int64_t now)
 {
-	if (!link->keeps || !operations_are_full(link->operations)) {
+	if (!operations_are_full(link->operations)) {
 		link->full_since = CLOCK_NEVER;
 		return;
 	}
@@ -354,7 +354,7 @@ static void let_go(struct link *link, int64_t now)
 		link->full_since = now;
 	}
 	if (link->commit.code != 0 || now - link->full_since >= LINK_FULL_MS) {
-		operations_let_go(link->operations);
+		answered_shrink(&link->operations->answered, link->operations->max_bytes);
 	}
 }
 

@@ -2,21 +2,7 @@
 
 #include "clients/c/stream.h"
 
-#include "proto/frame.h"
-
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-struct answered {
-	struct answered *next;
-	uint64_t number;
-	uint64_t id;	/* of its repetition, on this connection and without an answer; else 0 */
-	bool told;	/* the daemon that there is now has answered it, or its repetition */
-	bool is_charge; /* or an uncharge; else about a lease */
-	size_t len;
-	uint8_t message[]; /* the request, with what is known of the answer */
-};
 
 void operations_init(struct operations *operations, size_t max_bytes)
 {
@@ -25,25 +11,6 @@ void operations_init(struct operations *operations, size_t max_bytes)
 }
 
 /* ---- numbers ---- */
-
-/* Where the number of a request stands; NULL: it is no operation. */
-static uint64_t *number_of(struct request *request)
-{
-	switch (request->type) {
-	case REQUEST_CHARGE:
-		return &request->charge.number;
-	case REQUEST_UNCHARGE:
-		return &request->uncharge.number;
-	case REQUEST_LEASE:
-		return &request->lease.number;
-	case REQUEST_LEASE_RENEW:
-		return &request->lease_renew.number;
-	case REQUEST_LEASE_RETURN:
-		return &request->lease_return.number;
-	default:
-		return NULL;
-	}
-}
 
 static bool fits(enum request_type request, enum reply_type reply)
 {
@@ -78,10 +45,9 @@ static uint64_t first_unanswered(const struct operations *operations)
 uint64_t operations_next(const struct operations *operations)
 {
 	uint64_t unanswered = first_unanswered(operations);
+	uint64_t answered = answered_lowest(&operations->answered);
 
-	return operations->kept != NULL && operations->kept->number < unanswered
-		       ? operations->kept->number
-		       : unanswered;
+	return answered < unanswered ? answered : unanswered;
 }
 
 static bool waits_for_room(const struct operation *operation)
@@ -139,229 +105,9 @@ bool operations_withdraw(struct operations *operations, struct operation *operat
 	return true;
 }
 
-/* ---- those that are kept with their answers ---- */
-
-/* What one takes in memory, more or less. */
-static size_t cost_of(const struct answered *answered)
-{
-	return sizeof(*answered) + answered->len;
-}
-
-/* The next that the daemon has to be told, from there on. */
-static struct answered *next_untold(struct answered *at)
-{
-	while (at != NULL && at->told) {
-		at = at->next;
-	}
-	return at;
-}
-
-/* Take out the one behind `before` (NULL: the first). */
-static void drop_kept(struct operations *operations, struct answered *before)
-{
-	struct answered **at = before == NULL ? &operations->kept : &before->next;
-	struct answered *answered = *at;
-
-	*at = answered->next;
-	if (operations->last_kept == answered) {
-		operations->last_kept = before;
-	}
-	if (operations->repeating == answered) {
-		operations->repeating = answered->next;
-	}
-	if (operations->to_repeat == answered) {
-		operations->to_repeat = next_untold(answered->next);
-	}
-	operations->kept_bytes -= cost_of(answered);
-	operations->n_due -= answered->id != 0 ? 1 : 0;
-	operations->dropped = true;
-	free(answered);
-}
-
-static void drop_all_kept(struct operations *operations)
-{
-	while (operations->kept != NULL) {
-		drop_kept(operations, NULL);
-	}
-}
-
-/* Nearly always the last one; but a charge that waited for room has an older number. */
-static void insert_kept(struct operations *operations, struct answered *answered)
-{
-	struct answered *before = operations->last_kept;
-
-	if (before != NULL && before->number > answered->number) {
-		before = NULL;
-		for (struct answered *at = operations->kept; at->number < answered->number;
-		     at = at->next) {
-			before = at;
-		}
-	}
-	if (before == NULL) {
-		answered->next = operations->kept;
-		operations->kept = answered;
-	} else {
-		answered->next = before->next;
-		before->next = answered;
-	}
-	if (answered->next == NULL) {
-		operations->last_kept = answered;
-	}
-	operations->kept_bytes += cost_of(answered);
-}
-
-static struct known known_of(const struct request *request, const struct reply *reply)
-{
-	struct known known = { .present = true };
-
-	switch (reply->type) {
-	case REPLY_CHARGED:
-		known.done = reply->charged.granted;
-		break;
-	case REPLY_LEASED:
-		/* A renewal has reported what was spent, whatever it got. */
-		known.done = request->type == REQUEST_LEASE_RENEW || reply->leased.granted > 0;
-		known.granted = reply->leased.granted > 0 ? reply->leased.granted : 0;
-		break;
-	case REPLY_UNCHARGED:
-	case REPLY_LEASE_RETURNED:
-		known.done = true;
-		break;
-	default:
-		break;
-	}
-	return known;
-}
-
-/* A copy of an operation, with what came of it. 0 or -ENOMEM. */
-static int keep(struct operations *operations, const struct operation *operation,
-		const struct reply *reply, struct arena *arena)
-{
-	struct request request = operation->request;
-	const uint8_t *bytes, *message;
-	struct answered *answered;
-	size_t len, message_len, used;
-
-	request.known = known_of(&request, reply);
-	if (request.type == REQUEST_CHARGE) {
-		request.charge.wait_ms = 0;
-	}
-	if (request_encode(arena, &request, &bytes, &len) < 0 ||
-	    frame_find(bytes, len, MESSAGE_MAX_FRAME, &message, &message_len, &used) != FRAME_OK) {
-		return -ENOMEM;
-	}
-	answered = malloc(sizeof(*answered) + message_len);
-	if (answered == NULL) {
-		return -ENOMEM;
-	}
-	*answered = (struct answered){
-		.number = operation->number,
-		.told = true,
-		.is_charge = request.type == REQUEST_CHARGE || request.type == REQUEST_UNCHARGE,
-		.len = message_len,
-	};
-	memcpy(answered->message, message, message_len);
-	insert_kept(operations, answered);
-	return 0;
-}
-
-void operations_durable(struct operations *operations, uint64_t number)
-{
-	while (operations->kept != NULL && operations->kept != operations->repeating &&
-	       operations->kept->number <= number) {
-		drop_kept(operations, NULL);
-	}
-}
-
 bool operations_are_full(const struct operations *operations)
 {
-	return operations->kept_bytes >= operations->max_bytes;
-}
-
-void operations_let_go(struct operations *operations)
-{
-	while (operations_are_full(operations) && operations->kept != operations->repeating) {
-		drop_kept(operations, NULL);
-	}
-}
-
-/* Begin to tell what the daemon was not told. What it does not know is numbered without gaps; returns the highest number. */
-static uint64_t repeat(struct operations *operations, bool all, uint64_t last)
-{
-	for (struct answered *at = operations->kept; at != NULL; at = at->next) {
-		at->told = at->told && !all;
-		at->number = at->number > last ? ++last : at->number;
-	}
-	operations->repeating = operations->to_repeat = next_untold(operations->kept);
-	return last;
-}
-
-static void drop_leases(struct operations *operations)
-{
-	struct answered *before = NULL, *next;
-
-	for (struct answered *at = operations->kept; at != NULL; at = next) {
-		next = at->next;
-		if (at->is_charge) {
-			before = at;
-		} else {
-			drop_kept(operations, before);
-		}
-	}
-}
-
-static int put_repetition(struct operations *operations, struct answered *answered,
-			  struct stream *stream, struct arena *arena, uint64_t *next_id)
-{
-	struct request request;
-	const uint8_t *bytes;
-	size_t len;
-	int r;
-
-	arena_reset(arena);
-	r = request_decode(arena, answered->message, answered->len, &request);
-	if (r < 0) {
-		return r;
-	}
-	request.id = *next_id;
-	*number_of(&request) = answered->number;
-	r = request_encode(arena, &request, &bytes, &len);
-	if (r == 0) {
-		r = stream_put(stream, bytes, len);
-	}
-	if (r < 0) {
-		return r;
-	}
-	*next_id += 2;
-	answered->id = request.id;
-	operations->n_due++;
-	operations->to_repeat = next_untold(answered->next);
-	return 0;
-}
-
-/* The daemon has answered the oldest of those sent again. */
-static int take_repetition(struct operations *operations, const struct reply *reply)
-{
-	struct answered *answered = operations->repeating, *next = answered->next, *before = NULL;
-	bool unused = reply->type == REPLY_ERROR && reply->error.operation == 0 &&
-		      answered->number > operations->used_up;
-
-	/* In between may be some that were answered just now. */
-	while (next != operations->to_repeat && next->id == 0) {
-		next = next->next;
-	}
-	operations->repeating = next;
-	answered->id = 0;
-	answered->told = true;
-	operations->n_due--;
-	if (operations->keeps && !unused) {
-		return 1;
-	}
-	for (struct answered *at = operations->kept; at != answered; at = at->next) {
-		before = at;
-	}
-	drop_kept(operations, before);
-	return unused ? -ECONNRESET : 1;
+	return operations->keeps && operations->answered.bytes >= operations->max_bytes;
 }
 
 /* ---- ends ---- */
@@ -407,7 +153,7 @@ struct operation *operations_forget(struct operations *operations)
 {
 	struct operation *all = operations->first;
 
-	drop_all_kept(operations);
+	answered_clear(&operations->answered);
 	operations_init(operations, operations->max_bytes);
 	return all;
 }
@@ -441,11 +187,8 @@ static void renumber(struct operations *operations, uint64_t last, bool lost)
 /* Nothing is on the connection. */
 static void hang_up(struct operations *operations)
 {
-	operations->repeating = operations->to_repeat = NULL;
+	answered_hang_up(&operations->answered);
 	operations->n_due = 0;
-	for (struct answered *at = operations->kept; at != NULL; at = at->next) {
-		at->id = 0;
-	}
 	for (struct operation *at = operations->first; at != NULL; at = at->next) {
 		at->id = 0;
 	}
@@ -455,7 +198,7 @@ bool operations_welcome(struct operations *operations, const struct welcome *wel
 			enum session_fate fate, int64_t now, bool *ret_lost)
 {
 	uint64_t last = welcome->last_operation;
-	bool lost = fate == SESSION_LOST || (fate == SESSION_ANEW && operations->dropped);
+	bool lost = fate == SESSION_LOST || (fate == SESSION_ANEW && operations->answered.dropped);
 
 	if (last >= operations->next_number) {
 		return false;
@@ -465,14 +208,15 @@ bool operations_welcome(struct operations *operations, const struct welcome *wel
 	operations->used_up = last;
 	operations->max_kept =
 		welcome->limits.max_operations_kept > 0 ? welcome->limits.max_operations_kept : 1;
-	operations_durable(operations, welcome->durable_operation);
+	answered_drop_until(&operations->answered, welcome->durable_operation);
 	if (fate == SESSION_LOST) {
-		drop_all_kept(operations);
+		answered_clear(&operations->answered);
 	} else if (lost) {
-		drop_leases(operations);
+		answered_drop_leases(&operations->answered);
 	}
 	renumber(operations, last, lost);
-	operations->next_number = repeat(operations, fate != SESSION_RESUMED, last) + 1;
+	operations->next_number =
+		answered_begin(&operations->answered, fate != SESSION_RESUMED, last) + 1;
 	if (lost) {
 		end_all(operations, is_lost, OPERATION_LOST, now);
 	}
@@ -485,14 +229,14 @@ bool operations_welcome(struct operations *operations, const struct welcome *wel
 static bool may_number(const struct operations *operations)
 {
 	return operations->next_number - first_unanswered(operations) < operations->max_kept &&
-	       !(operations->keeps && operations_are_full(operations));
+	       !(operations_are_full(operations));
 }
 
 static int put(struct operation *operation, uint64_t number, struct stream *stream,
 	       struct arena *arena, uint64_t *next_id, int64_t now)
 {
 	struct request *request = &operation->request;
-	uint64_t *at = number_of(request);
+	uint64_t *at = answered_number(request);
 	const uint8_t *bytes;
 	size_t len;
 	int r;
@@ -525,8 +269,8 @@ static int put(struct operation *operation, uint64_t number, struct stream *stre
 int operations_put(struct operations *operations, struct stream *stream, struct arena *arena,
 		   size_t max_pending, uint64_t *next_id, int64_t now)
 {
-	while (operations->to_repeat != NULL && stream_pending(stream) < max_pending) {
-		int r = put_repetition(operations, operations->to_repeat, stream, arena, next_id);
+	while (answered_is_untold(&operations->answered) && stream_pending(stream) < max_pending) {
+		int r = answered_put(&operations->answered, stream, arena, next_id);
 
 		if (r < 0) {
 			return r;
@@ -534,7 +278,7 @@ int operations_put(struct operations *operations, struct stream *stream, struct 
 	}
 	for (struct operation *at = operations->first;
 	     at != NULL && stream_pending(stream) < max_pending; at = at->next) {
-		bool fresh = at->number == 0 && number_of(&at->request) != NULL;
+		bool fresh = at->number == 0 && answered_number(&at->request) != NULL;
 		int r;
 
 		if (at->id != 0) {
@@ -559,12 +303,14 @@ int operations_take(struct operations *operations, const struct reply *reply, st
 {
 	struct operation *before = NULL, *at = operations->first;
 	bool numbered, unused;
+	int r;
 
 	if (reply->id == 0) {
 		return 0;
 	}
-	if (operations->repeating != NULL && operations->repeating->id == reply->id) {
-		return take_repetition(operations, reply);
+	r = answered_take(&operations->answered, reply, operations->used_up, operations->keeps);
+	if (r != 0) {
+		return r;
 	}
 	while (at != NULL && at->id != reply->id) {
 		before = at;
@@ -579,10 +325,14 @@ int operations_take(struct operations *operations, const struct reply *reply, st
 	numbered = at->number != 0;
 	unused = reply->type == REPLY_ERROR && reply->error.operation == 0 &&
 		 reply->error.code != CODE_UNIMPLEMENTED;
-	if (operations->keeps && numbered && !unused && keep(operations, at, reply, arena) < 0) {
-		return -ENOMEM;
+	if (numbered && !operations->keeps) {
+		operations->answered.dropped = true;
+	} else if (numbered && !unused) {
+		r = answered_keep(&operations->answered, &at->request, at->number, reply, arena);
+		if (r < 0) {
+			return r;
+		}
 	}
-	operations->dropped = operations->dropped || (numbered && !operations->keeps);
 	unlink_next(operations, before);
 	at->take(at, OPERATION_ANSWERED, reply, now);
 	return numbered && unused ? -ECONNRESET : 1;

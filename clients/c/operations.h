@@ -12,6 +12,7 @@
  *
  * Threads: all under the client's lock.
  */
+#include "clients/c/answered.h"
 #include "proto/message.h"
 
 #include <stdbool.h>
@@ -20,7 +21,6 @@
 
 #define OPERATIONS_MAX 16384u /* that wait for their answers, all callers' together */
 
-struct answered; /* one that is kept with its answer */
 struct stream;
 struct operation;
 
@@ -71,13 +71,10 @@ struct operations {
 	uint32_t max_kept; /* so many may follow one that has no answer */
 	size_t n_due;	   /* on the connection, and should be answered without delay */
 
-	/* Answered and not durable, by their numbers: done with; `repeating` and on: sent again; `to_repeat` and on: to be sent. */
-	struct answered *kept, *last_kept, *repeating, *to_repeat;
-	size_t kept_bytes;
-	size_t max_bytes; /* with as much no new ones are sent */
-	bool keeps;	  /* the daemon has a state file */
-	bool dropped;	  /* one of this session is not kept any more */
-	uint64_t used_up; /* the Welcome's last_operation */
+	struct answered_list answered; /* and not durable yet */
+	size_t max_bytes;	       /* with as much in it no new ones are sent */
+	bool keeps;		       /* the daemon has a state file */
+	uint64_t used_up;	       /* the Welcome's last_operation */
 };
 
 void operations_init(struct operations *operations, size_t max_bytes);
@@ -98,11 +95,7 @@ uint64_t operations_next(const struct operations *operations);
 bool operations_welcome(struct operations *operations, const struct welcome *welcome,
 			enum session_fate fate, int64_t now, bool *ret_lost);
 
-/* Up to this number all are in the daemon's state file. */
-void operations_durable(struct operations *operations, uint64_t number);
-
-/* There is no hope that they will be soon: let the oldest go, so that new ones can be sent. */
-void operations_let_go(struct operations *operations);
+/* The daemon keeps, and as much is kept here as may be. */
 bool operations_are_full(const struct operations *operations);
 
 /* Put what is not on the connection yet into its output, as long as that holds less than max_pending. 0 or -ENOMEM. */

@@ -103,6 +103,7 @@ export class Proxy {
 	cutAfter = undefined;
 	#server = net.createServer((near) => this.#pass(near));
 	#target;
+	#open = new Set();
 
 	constructor(daemon) {
 		this.#target = daemon.socket;
@@ -122,6 +123,7 @@ export class Proxy {
 		const far = net.connect(this.#target);
 		let left = this.cutAfter?.() ?? Infinity;
 		const cut = () => {
+			this.#open.delete(cut);
 			near.destroy();
 			far.destroy();
 		};
@@ -136,12 +138,19 @@ export class Proxy {
 			}
 		};
 
+		this.#open.add(cut);
 		near.on('data', pass(far)).on('error', cut).on('close', cut);
 		far.on('data', pass(near)).on('error', cut).on('close', cut);
 	}
 
+	/** Cut all connections that there are. */
+	cut() {
+		this.#open.forEach((cut) => cut());
+	}
+
 	stop() {
 		this.#server.close();
+		this.cut();
 	}
 }
 

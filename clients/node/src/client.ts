@@ -1,10 +1,11 @@
 import { EventEmitter } from 'node:events';
+import { writeSync } from 'node:fs';
 import { addressOf } from './address.js';
 import { amountOf, chargeOf, optionOf, type Amount } from './amount.js';
 import { cancel, later, now, type Timer } from './clock.js';
 import type { Counter } from './counter.js';
 import { codeName, invalid, RationError } from './error.js';
-import { dismiss, enroll } from './exit.js';
+import { deliver, dismiss, enroll, type Bequest } from './exit.js';
 import { Consistency as WireConsistency, Kind as WireKind, type Metric as WireMetric } from './generated/ration_pb.js';
 import { Hold } from './hold.js';
 import { Lease, type LeaseHost, type LeaseOptions } from './lease.js';
@@ -430,7 +431,7 @@ export class Client extends EventEmitter<ClientEvents> {
 			if (this.#link.keeps && (this.#outbox.isKept || this.#operations.isKept)) {
 				await this.#fold(true, rest());
 			}
-			if (this.#link.isUp) {
+			if (this.#link.isKnown) {
 				const most = Math.min(END_MS, rest().timeoutMs ?? END_MS);
 				await this.#ask({ case: 'end', value: {} }, { timeoutMs: most }, undefined, () => true).catch(() => {});
 			}
@@ -468,13 +469,33 @@ export class Client extends EventEmitter<ClientEvents> {
 		this.#failedAt = error === undefined ? -1 : Number(this.#outbox.undelivered().amount);
 	}
 
-	/** @internal The program ends now. */
+	/** @internal The program ends now. What is left goes to a process that can wait; what that can't deliver either it says itself. */
 	_exit(): void {
 		const { amount } = this.#outbox.undelivered();
+		const isDue = this.#outbox.isKept || this.#holds.size > 0;
+		const isHopeless = amount > 0n && Number(amount) === this.#failedAt;
 
-		if (amount > 0n) {
-			process.stderr.write(`rationd: ${this.#undelivered(new RationError('UNAVAILABLE', this.#link.reason || 'the program ended')).message}\n`);
+		if (isDue && (isHopeless || this.#exitTimeoutMs === 0 || !deliver(this.#bequeath()))) {
+			const why = new RationError('UNAVAILABLE', this.#link.reason || 'the program ended');
+			writeSync(2, `rationd: ${this.#undelivered(why).message}\n`);
 		}
+	}
+
+	#bequeath(): Bequest {
+		return {
+			options: { url: this.url, exitTimeoutMs: this.#exitTimeoutMs, sessionLifetimeMs: this.#lifetimeMs },
+			session: this.#link.session.toString('hex'),
+			nextOperation: this.#operations.nextNew,
+			outbox: this.#outbox.bequeath(),
+		};
+	}
+
+	/** @internal Go on as the client of a process that has ended. */
+	_inherit({ session, nextOperation, outbox }: Bequest): void {
+		this.#link.inherit(Buffer.from(session, 'hex'));
+		this.#operations.inherit(nextOperation);
+		this.#outbox.inherit(outbox);
+		this.#link.start();
 	}
 
 	// ---- inside ----

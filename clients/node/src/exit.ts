@@ -1,6 +1,20 @@
-// The end of the program. When nothing is left to do the loop comes to its end, and every client delivers what it still has; at a
-// process.exit() nothing can be waited for, and what is left is handed to a process that is (deliver.ts).
+// The end of the program. When nothing is left to do the loop comes to its end, and every client delivers what it still has. At a
+// process.exit() nothing can be waited for but another process: it gets the session, goes on with it, and ends it (deliver.ts).
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import type { Client } from './client.js';
+import type { Bequest as OutboxBequest } from './outbox.js';
+import type { ClientOptions } from './types.js';
+
+/** @internal A client that has ended, as JSON. */
+export interface Bequest {
+	readonly options: ClientOptions & { readonly exitTimeoutMs: number };
+	readonly session: string;
+	readonly nextOperation: number;
+	readonly outbox: OutboxBequest;
+}
+
+const START_MS = 10_000; // for the process to be there
 
 const clients = new Set<Client>();
 
@@ -27,5 +41,23 @@ export function dismiss(client: Client): void {
 	if (clients.size === 0) {
 		process.off('beforeExit', beforeExit);
 		process.off('exit', exit);
+	}
+}
+
+/** @internal Have another process go on, and wait for it. False: it could not be started, and nothing was said. */
+export function deliver(bequest: Bequest): boolean {
+	const env: NodeJS.ProcessEnv = { ...process.env, ELECTRON_RUN_AS_NODE: '1' };
+
+	delete env.NODE_OPTIONS;
+	try {
+		const { error, status } = spawnSync(process.execPath, [join(__dirname, 'deliver.js')], {
+			input: JSON.stringify(bequest),
+			stdio: ['pipe', 'ignore', 2],
+			timeout: START_MS + bequest.options.exitTimeoutMs,
+			env,
+		});
+		return error === undefined && status === 0;
+	} catch {
+		return false;
 	}
 }

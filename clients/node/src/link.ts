@@ -51,7 +51,8 @@ export class Link {
 	/** Why there is no connection. */
 	reason = 'not connected yet';
 	keeps = false;
-	#session = randomBytes(16);
+	/** The 16 bytes that it is known by. */
+	session: Buffer = randomBytes(16);
 	#sessions = 1; // how many sessions with handles there were: what Counter._told says
 	#known = false; // the daemon has welcomed this session once
 	#incarnation = '';
@@ -139,10 +140,16 @@ export class Link {
 	renew(): void {
 		this.#close();
 		this.state = 'idle';
-		this.#session = randomBytes(16);
+		this.session = randomBytes(16);
 		this.#sessions++;
 		this.#known = false;
 		this.#incarnation = '';
+	}
+
+	/** Go on with a session of another process. */
+	inherit(session: Buffer): void {
+		this.session = session;
+		this.#known = true;
 	}
 
 	/** No more connections. */
@@ -200,7 +207,7 @@ export class Link {
 				case: 'hello',
 				value: {
 					version: VERSION,
-					session: this.#session,
+					session: this.session,
 					lifetimeMs: this.lifetimeMs,
 					nextBatch: BigInt(this.outbox.kept[0]?.number ?? this.outbox.nextNumber),
 					agent: AGENT,

@@ -86,6 +86,16 @@ export class Operations {
 		return this.#kept[0]?.number ?? this.#next;
 	}
 
+	/** The number of the next new one. */
+	get nextNew(): number {
+		return this.#next;
+	}
+
+	/** Go on behind the numbers of another process. */
+	inherit(next: number): void {
+		this.#next = next;
+	}
+
 	/** Something waits to be sent or for its answer. */
 	get isDue(): boolean {
 		return this.#queue.length > 0 || this.#open.size > 0;

@@ -19,6 +19,13 @@ export interface EntryError {
 	readonly text: string;
 }
 
+/** @internal What one process leaves to another, as JSON can hold it. */
+export interface Bequest {
+	readonly batches: readonly { number: number; applied: boolean; entries: [path: string, delta: string][] }[];
+	readonly growth: readonly [path: string, delta: string][];
+	readonly nextNumber: number;
+}
+
 /** @internal What a Welcome says about batches. */
 export interface BatchesKnown {
 	readonly last: number;
@@ -137,6 +144,29 @@ export class Outbox {
 		}
 		this.#dirty.forEach((counter) => add(counter, counter._sum()));
 		return { amount, counters: sums.size };
+	}
+
+	/** All that is not kept for good by the daemon, for another process to go on with. */
+	bequeath(): Bequest {
+		const entriesOf = (batch: Batch): [string, string][] => batch.counters.map((counter, i) => [counter.path, String(batch.deltas[i])]);
+
+		return {
+			batches: this.kept.map((batch) => ({ number: batch.number, applied: batch.applied, entries: entriesOf(batch) })),
+			growth: this.#dirty.map((counter) => [counter.path, String(counter._sum())]),
+			nextNumber: this.nextNumber,
+		};
+	}
+
+	/** Go on where another process has ended. */
+	inherit({ batches, growth, nextNumber }: Bequest): void {
+		this.nextNumber = nextNumber;
+		for (const { number, applied, entries } of batches) {
+			const batch = { number, applied, counters: entries.map(([path]) => this.counter(path)), deltas: entries.map(([, n]) => BigInt(n)) };
+			this.kept.push(batch);
+			this.#bytes += sizeOf(batch);
+		}
+		this.#applied = (this.kept.find((batch) => !batch.applied)?.number ?? nextNumber) - 1;
+		growth.forEach(([path, n]) => this.counter(path).incr(BigInt(n)));
 	}
 
 	/** Give up all that is not applied; it is reported as lost. */

@@ -15,7 +15,7 @@ static struct bytes_view text(const char *at, size_t len)
 int store_born(struct store *store, const struct engine_born *born)
 {
 	struct row row = { .table = TABLE_COUNTER };
-	uint32_t number;
+	uint32_t number = IMAGE_NO_ROW;
 	int r;
 
 	if (image_row(&store->image, born->id) != IMAGE_NO_ROW) {

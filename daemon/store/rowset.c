@@ -33,7 +33,7 @@ static uint8_t *encode(uint8_t *at, enum cell_type type, const struct cell *cell
 		return at + sizeof(cell->number);
 	}
 	memcpy(at, &said, sizeof(said));
-	if (len > 0) {
+	if (cell->bytes.at != NULL && len > 0) {
 		memcpy(at + sizeof(said), cell->bytes.at, len);
 	}
 	return at + sizeof(said) + len;
@@ -206,21 +206,25 @@ void rowset_put(struct rowset *set, struct rowset_entry *entry)
 	set->entries[*slot - 1] = entry;
 }
 
+static bool same_cell(enum cell_type type, const struct cell *a, const struct cell *b)
+{
+	if (type == CELL_NUMBER) {
+		return a->number == b->number;
+	}
+	return a->bytes.len == b->bytes.len &&
+	       (a->bytes.len == 0 || memcmp(a->bytes.at, b->bytes.at, a->bytes.len) == 0);
+}
+
 static bool has_key(const struct rowset_entry *entry, const struct row *row)
 {
 	const struct table_shape *shape = &table_shapes[entry->table];
 	const uint8_t *at = entry->bytes;
 
 	for (unsigned i = 0; i < shape->n_keys; i++) {
-		enum cell_type type = shape->columns[i].type;
-		const struct cell *wanted = &row->cells[i];
 		struct cell is = { 0 };
 
-		at = decode(at, type, &is);
-		if (type == CELL_NUMBER
-			    ? is.number != wanted->number
-			    : is.bytes.len != wanted->bytes.len ||
-				      memcmp(is.bytes.at, wanted->bytes.at, is.bytes.len) != 0) {
+		at = decode(at, shape->columns[i].type, &is);
+		if (!same_cell(shape->columns[i].type, &is, &row->cells[i])) {
 			return false;
 		}
 	}

@@ -216,7 +216,7 @@ static int look_schema(struct store *store, char why[STORE_MAX_WHY])
 static int look_version(struct store *store, int *ret_version, char why[STORE_MAX_WHY])
 {
 	char text[STORE_MAX_WHY];
-	int64_t application, version;
+	int64_t application = 0, version = 0;
 
 	if (ask(store, "PRAGMA application_id", &application, text) != SQLITE_OK ||
 	    ask(store, "PRAGMA user_version", &version, text) != SQLITE_OK) {

@@ -250,7 +250,7 @@ int tables_add(struct tables *tables, const struct row *row)
 int tables_delete(struct tables *tables, const struct row *row)
 {
 	struct tally *tally = &tables->tallies[row->table];
-	uint64_t old;
+	uint64_t old = 0;
 	sqlite3_stmt *statement;
 	int rc = old_sum(tables, row, &old);
 

@@ -259,6 +259,19 @@ static void use(struct sample *sample, unsigned step)
 	assert_int_equal(store_usage(sample->store, &usage[1]), 0);
 }
 
+void sample_reopen(struct sample *sample, const char *path)
+{
+	char why[STORE_MAX_WHY];
+	int error;
+	char *text;
+
+	sample_close(sample);
+	assert_int_equal(store_open(path, &sample->store, why), 0);
+	text = dump_load(sample->store, &error, why);
+	assert_non_null(text);
+	free(text);
+}
+
 void sample_step(struct sample *sample, unsigned step)
 {
 	struct engine_growth growth[SAMPLE_COUNTERS];

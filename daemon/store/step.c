@@ -6,14 +6,16 @@
 
 void store_step(void)
 {
-	static long left = -1;
+	static long left;
+	static pid_t of; /* a child counts its own */
 
-	if (left < 0) {
+	if (of != getpid()) {
 		const char *given = getenv("RATION_KILL_AT_STEP");
 
+		of = getpid();
 		left = given != NULL ? strtol(given, NULL, 10) : 0;
 	}
 	if (left > 0 && --left == 0) {
-		(void)kill(getpid(), SIGKILL);
+		(void)kill(of, SIGKILL);
 	}
 }

@@ -185,7 +185,7 @@ static bool is_known(const char *text)
 static char *write_and_load(void)
 {
 	static const struct engine_born born = {
-		.id = 1000000, .parent = ENGINE_NO_ID, .path = "fuzz", .len = 4
+		.id = 5000, .parent = ENGINE_NO_ID, .path = "fuzz", .len = 4
 	};
 	struct store *store = NULL;
 	char why[STORE_MAX_WHY];

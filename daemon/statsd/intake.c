@@ -56,6 +56,13 @@ static const struct statsd_levels *current_levels(struct intake *intake)
 	return levels;
 }
 
+static void look_at_levels(struct intake *intake)
+{
+	grace_enter();
+	(void)current_levels(intake);
+	grace_leave();
+}
+
 static enum statsd_reason path_of(struct intake *intake, const struct statsd_key *key, char *path,
 				  size_t *ret_len)
 {
@@ -89,77 +96,27 @@ static enum statsd_reason intern(struct intake *intake, const struct statsd_key 
 }
 
 /* Whether or not it can be kept. */
-static enum statsd_reason learn(struct intake *intake, const struct intake_line *line,
+static enum statsd_reason learn(struct intake *intake, const struct statsd_key *key, uint32_t hash,
 				struct engine_ref *ret_ref)
 {
-	enum statsd_reason reason = intern(intake, &line->key, ret_ref);
+	enum statsd_reason reason = intern(intake, key, ret_ref);
 	uint64_t before = intake->names.n_forgotten;
 
 	if (reason == STATSD_OK) {
-		(void)statsd_names_insert(&intake->names, &line->key, line->hash, *ret_ref);
+		(void)statsd_names_insert(&intake->names, key, hash, *ret_ref);
 		stats_add(&intake->stats->names_forgotten, intake->names.n_forgotten - before);
 	}
 	return reason;
 }
 
-/* A line of which nothing is known: everything is checked. False: it was rejected. */
-static bool read_in_full(struct intake *intake, struct intake_line *line)
-{
-	struct statsd_line parsed;
-	enum statsd_reason reason =
-		statsd_line_parse(line->at, line->len, intake->scratch, &parsed);
-
-	if (reason != STATSD_OK) {
-		reject(intake, reason, line);
-		return false;
-	}
-	line->key = (struct statsd_key){
-		.name = parsed.name,
-		.tags = parsed.tags,
-		.name_len = parsed.name_len,
-		.tags_len = parsed.tags_len,
-	};
-	line->amount = parsed.amount;
-	line->n_unknown = parsed.n_unknown;
-	line->hash = statsd_names_hash(&intake->names, &line->key);
-	return true;
-}
-
-/* The counter of a line that was not found as it stands. False: it was rejected. */
-static bool resolve(struct intake *intake, struct intake_line *line, struct engine_ref *ret_ref)
-{
-	const struct statsd_name *name;
-	enum statsd_reason reason;
-
-	statsd_line_trim(&line->at, &line->len);
-	if (!read_in_full(intake, line)) {
-		return false;
-	}
-	name = statsd_names_find(&intake->names, &line->key, line->hash);
-	if (name != NULL) {
-		*ret_ref = name->ref;
-		return true;
-	}
-	reason = learn(intake, line, ret_ref);
-	if (reason != STATSD_OK) {
-		reject(intake, reason, line);
-	}
-	return reason == STATSD_OK;
-}
-
 /* The counter was removed since: another one takes its place. */
-static enum statsd_reason renew(struct intake *intake, const struct intake_line *line,
+static enum statsd_reason renew(struct intake *intake, const struct statsd_key *key, uint32_t hash,
 				struct engine_ref *ret_ref)
 {
-	struct statsd_name *name = statsd_names_find(&intake->names, &line->key, line->hash);
-	enum statsd_reason reason;
+	enum statsd_reason reason = intern(intake, key, ret_ref);
+	/* After that, since names may have been forgotten over new levels. */
+	struct statsd_name *name = statsd_names_find(&intake->names, key, hash);
 
-	if (name == NULL) {
-		return learn(intake, line, ret_ref);
-	}
-	reason = intern(intake, &line->key, ret_ref);
-	/* It may have been forgotten over new levels. */
-	name = statsd_names_find(&intake->names, &line->key, line->hash);
 	if (reason == STATSD_OK && name != NULL) {
 		name->ref = *ret_ref;
 	}
@@ -195,157 +152,219 @@ static bool may_sink(struct intake *intake, const struct statsd_key *key)
 	       metric.kind == ENGINE_GAUGE;
 }
 
+static int add_whole(struct intake *intake, struct engine_ref ref, int64_t whole)
+{
+	int r;
+
+	engine_begin(intake->worker);
+	r = engine_add(intake->worker, ref, whole);
+	engine_end(intake->worker);
+	return r;
+}
+
 /* With what was left over before; what is left over now is kept if it was added. */
-static int add_fraction(struct intake *intake, const struct intake_line *line,
-			struct engine_ref ref)
+static int add_fraction(struct intake *intake, const struct statsd_key *key,
+			struct statsd_amount amount, struct engine_ref ref)
 {
 	struct statsd_carried *carried = statsd_carry_of(&intake->carry, ref);
-	struct statsd_amount sum = line->amount;
 	int r;
 
 	if (carried == NULL) {
 		return -ENOMEM;
 	}
-	if (sum.whole < 0 && !may_sink(intake, &line->key)) {
+	if (amount.whole < 0 && !may_sink(intake, key)) {
 		return ENGINE_E_NEGATIVE;
 	}
-	if (!statsd_amount_add(&sum, (struct statsd_amount){ 0, carried->fraction })) {
+	if (!statsd_amount_add(&amount, (struct statsd_amount){ 0, carried->fraction })) {
 		return ENGINE_E_OVERFLOW;
 	}
-	engine_begin(intake->worker);
-	r = engine_add(intake->worker, ref, sum.whole);
-	engine_end(intake->worker);
+	r = add_whole(intake, ref, amount.whole);
 	if (r == 0) {
-		carried->fraction = sum.fraction;
+		carried->fraction = amount.fraction;
 	}
 	return r;
 }
 
-static int add_one(struct intake *intake, const struct intake_line *line, struct engine_ref ref)
+static int add_one(struct intake *intake, const struct statsd_key *key, struct statsd_amount amount,
+		   struct engine_ref ref)
 {
-	int r;
-
-	if (line->amount.fraction != 0) {
-		return add_fraction(intake, line, ref);
-	}
-	engine_begin(intake->worker);
-	r = engine_add(intake->worker, ref, line->amount.whole);
-	engine_end(intake->worker);
-	return r;
+	return amount.fraction != 0 ? add_fraction(intake, key, amount, ref)
+				    : add_whole(intake, ref, amount.whole);
 }
 
-/* One that could not be added with the others, for `error`. */
-static void retry(struct intake *intake, struct intake_line *line, int error)
+static void add_items(struct intake *intake);
+
+/* With the others of its group. */
+static inline void add_later(struct intake *intake, const struct intake_line *line, int64_t whole,
+			     struct engine_ref ref)
+{
+	size_t i = intake->n_items++;
+
+	intake->items[i] = (struct engine_item){ ref, whole };
+	intake->lines[i] = *line;
+	if (__builtin_expect(i + 1 == INTAKE_GROUP, 0)) {
+		add_items(intake);
+	}
+}
+
+/* By itself, after all that came before it: at the ends of the range of a total the order shows. */
+static void add_now(struct intake *intake, const struct intake_line *line,
+		    const struct statsd_key *key, uint32_t hash, struct statsd_amount amount,
+		    struct engine_ref ref)
 {
 	enum statsd_reason reason;
-	struct engine_ref ref;
+	int r;
 
-	if (error == ENGINE_E_GONE) {
-		reason = renew(intake, line, &ref);
-		if (reason != STATSD_OK) {
-			reject(intake, reason, line);
-			return;
+	if (intake->n_items > 0) {
+		add_items(intake);
+	}
+	r = add_one(intake, key, amount, ref);
+	reason = reason_of(r);
+	if (r == ENGINE_E_GONE) {
+		reason = renew(intake, key, hash, &ref);
+		if (reason == STATSD_OK) {
+			/* Gone again within microseconds: whoever removes it so fast does not want it counted. */
+			reason = reason_of(add_one(intake, key, amount, ref));
 		}
-		error = add_one(intake, line, ref);
 	}
-	/* Gone again within microseconds: whoever removes it that fast does not want it counted. */
-	if (error != 0) {
-		reject(intake, reason_of(error), line);
-		return;
+	if (reason != STATSD_OK) {
+		reject(intake, reason, line);
+	} else {
+		stats_add(&intake->stats->lines, 1);
 	}
-	stats_add(&intake->stats->lines, 1);
 }
 
-/* What is added together: lines of whole amounts whose counters are known. */
-struct batch {
-	struct engine_item items[INTAKE_GROUP];
-	uint16_t lines[INTAKE_GROUP]; /* of the group */
+/* ---- lines that are looked at in full ---- */
+
+/*
+ * A line of which nothing is known: everything is checked. `again`: it was to be added with the others, and failed.
+ */
+static void take_in_full(struct intake *intake, const struct intake_line *line, bool again)
+{
+	struct statsd_line parsed;
+	enum statsd_reason reason =
+		statsd_line_parse(line->at, line->len, intake->scratch, &parsed);
+	const struct statsd_key key = {
+		.name = parsed.name,
+		.tags = parsed.tags,
+		.name_len = parsed.name_len,
+		.tags_len = parsed.tags_len,
+	};
+	const struct statsd_name *name;
+	struct engine_ref ref;
+	uint32_t hash;
+
+	if (reason != STATSD_OK) {
+		reject(intake, reason, line);
+		return;
+	}
+	hash = statsd_names_hash(&intake->names, &key);
+	name = statsd_names_find(&intake->names, &key, hash);
+	if (name != NULL) {
+		ref = name->ref;
+	} else {
+		reason = learn(intake, &key, hash, &ref);
+	}
+	if (reason != STATSD_OK) {
+		reject(intake, reason, line);
+		return;
+	}
+	if (!again) {
+		stats_add(&intake->stats->unknown_fields, parsed.n_unknown);
+	}
+	if (again || parsed.amount.fraction != 0) {
+		add_now(intake, line, &key, hash, parsed.amount, ref);
+	} else {
+		add_later(intake, line, parsed.amount.whole, ref);
+	}
+}
+
+static void take_slow(struct intake *intake, struct intake_line line)
+{
+	statsd_line_trim(&line.at, &line.len);
+	if (line.len > 0) {
+		take_in_full(intake, &line, /* again= */ false);
+	}
+}
+
+/* ---- groups ---- */
+
+struct failures {
+	uint16_t items[INTAKE_GROUP];
 	size_t n;
-	struct {
-		uint16_t line;
-		int error;
-	} failed[INTAKE_GROUP];
-	size_t n_failed;
 };
 
 static void on_failed(void *ctx, size_t index, int error)
 {
-	struct batch *batch = ctx;
+	struct failures *failures = ctx;
 
-	batch->failed[batch->n_failed].line = batch->lines[index];
-	batch->failed[batch->n_failed++].error = error;
+	(void)error;
+	failures->items[failures->n++] = (uint16_t)index;
 }
 
-static void find_counters(struct intake *intake, struct batch *batch)
+static void add_items(struct intake *intake)
 {
-	for (size_t i = 0; i < intake->n; i++) {
-		struct intake_line *line = &intake->group[i];
-		const struct statsd_name *name =
-			statsd_names_find(&intake->names, &line->key, line->hash);
-		struct engine_ref ref;
+	size_t n = intake->n_items;
+	struct failures failures;
 
-		if (__builtin_expect(name != NULL, 1)) {
-			ref = name->ref;
-		} else if (!resolve(intake, line, &ref)) {
-			continue;
-		}
-		stats_add(&intake->stats->unknown_fields, line->n_unknown);
-		if (__builtin_expect(line->amount.fraction != 0, 0)) {
-			retry(intake, line, add_fraction(intake, line, ref));
-			continue;
-		}
-		batch->items[batch->n] = (struct engine_item){ ref, line->amount.whole };
-		batch->lines[batch->n++] = (uint16_t)i;
+	failures.n = 0;
+	engine_begin(intake->worker);
+	(void)engine_add_many(intake->worker, intake->items, n, on_failed, &failures);
+	engine_end(intake->worker);
+	intake->n_items = 0;
+	stats_add(&intake->stats->lines, n - failures.n);
+	for (size_t i = 0; i < failures.n; i++) {
+		struct intake_line line = intake->lines[failures.items[i]];
+
+		statsd_line_trim(&line.at, &line.len);
+		take_in_full(intake, &line, /* again= */ true);
 	}
+}
+
+static inline void take_found(struct intake *intake, const struct intake_line *line,
+			      const struct statsd_key *key, uint32_t hash,
+			      struct statsd_amount amount, const struct statsd_name *name)
+{
+	if (__builtin_expect(name == NULL, 0)) {
+		take_slow(intake, *line);
+	} else if (__builtin_expect(amount.fraction != 0, 0)) {
+		add_now(intake, line, key, hash, amount, name->ref);
+	} else {
+		add_later(intake, line, amount.whole, name->ref);
+	}
+}
+
+static void end_searches(struct intake *intake)
+{
+	for (size_t i = 0; i < intake->n_searches; i++) {
+		statsd_names_ask_entry(&intake->names, intake->searches[i].hash);
+	}
+	for (size_t i = 0; i < intake->n_searches; i++) {
+		const struct intake_search *search = &intake->searches[i];
+
+		take_found(intake, &search->line, &search->key, search->hash, search->amount,
+			   statsd_names_find(&intake->names, &search->key, search->hash));
+	}
+	intake->n_searches = 0;
+}
+
+static void begin_search(struct intake *intake, const struct intake_line *line,
+			 const struct statsd_key *key, uint32_t hash, struct statsd_amount amount)
+{
+	if (intake->n_searches == INTAKE_SEARCHES) {
+		end_searches(intake);
+	}
+	intake->searches[intake->n_searches++] =
+		(struct intake_search){ .line = *line, .key = *key, .amount = amount, .hash = hash };
+	statsd_names_ask(&intake->names, hash);
 }
 
 void intake_settle(struct intake *intake)
 {
-	struct batch batch;
-
-	batch.n = batch.n_failed = 0;
-	grace_enter();
-	(void)current_levels(intake);
-	grace_leave();
-	for (size_t i = 0; i < intake->n; i++) {
-		statsd_names_ask_entry(&intake->names, intake->group[i].hash);
+	end_searches(intake);
+	if (intake->n_items > 0) {
+		add_items(intake);
 	}
-	find_counters(intake, &batch);
-	engine_begin(intake->worker);
-	(void)engine_add_many(intake->worker, batch.items, batch.n, on_failed, &batch);
-	engine_end(intake->worker);
-	stats_add(&intake->stats->lines, batch.n - batch.n_failed);
-	for (size_t i = 0; i < batch.n_failed; i++) {
-		retry(intake, &intake->group[batch.failed[i].line], batch.failed[i].error);
-	}
-	intake->n = 0;
-}
-
-/* ---- taking lines ---- */
-
-static struct intake_line *push(struct intake *intake)
-{
-	if (intake->n == INTAKE_GROUP) {
-		intake_settle(intake);
-	}
-	return &intake->group[intake->n++];
-}
-
-/* Of a shape that the quick reader does not take: at once, since the scratch is for one line. */
-static void take_slow(struct intake *intake, const char *at, size_t len,
-		      const struct statsd_sender *sender)
-{
-	struct intake_line line = { .at = at, .len = len, .sender = sender };
-	struct engine_ref ref;
-	int r;
-
-	statsd_line_trim(&line.at, &line.len);
-	if (line.len == 0 || !resolve(intake, &line, &ref)) {
-		return;
-	}
-	stats_add(&intake->stats->unknown_fields, line.n_unknown);
-	r = add_one(intake, &line, ref);
-	retry(intake, &line, r);
 }
 
 void intake_take(struct intake *intake, const char *bytes, size_t len,
@@ -353,30 +372,27 @@ void intake_take(struct intake *intake, const char *bytes, size_t len,
 {
 	const char *at = bytes, *end = bytes + len;
 
+	look_at_levels(intake);
 	while (at < end) {
-		const char *start = at;
+		struct intake_line line = { .at = at, .sender = sender };
 		struct statsd_line quick;
-		struct intake_line *line;
+		struct statsd_key key;
+		uint32_t hash;
 
 		if (__builtin_expect(!statsd_line_quick(&at, end, &quick), 0)) {
-			at = scan_for(start, end, '\n', '\n');
-			take_slow(intake, start, (size_t)(at - start), sender);
-			at++;
+			at = scan_for(at, end, '\n', '\n');
+			line.len = (size_t)(at++ - line.at);
+			take_slow(intake, line);
 			continue;
 		}
-		line = push(intake);
-		line->key = (struct statsd_key){
-			.name = quick.name,
-			.tags = quick.tags,
-			.name_len = quick.name_len,
-			.tags_len = quick.tags_len,
-		};
-		line->amount = quick.amount;
-		line->at = start;
-		line->len = (size_t)(at - start) - (at[-1] == '\n');
-		line->n_unknown = 0;
-		line->sender = sender;
-		line->hash = statsd_names_hash(&intake->names, &line->key);
-		statsd_names_ask(&intake->names, line->hash);
+		line.len = (size_t)(at - line.at) - (at[-1] == '\n');
+		key = (struct statsd_key){ quick.name, quick.tags, quick.name_len, quick.tags_len };
+		hash = statsd_names_hash(&intake->names, &key);
+		if (intake->names.n < INTAKE_FEW) {
+			take_found(intake, &line, &key, hash, quick.amount,
+				   statsd_names_find(&intake->names, &key, hash));
+		} else {
+			begin_search(intake, &line, &key, hash, quick.amount);
+		}
 	}
 }

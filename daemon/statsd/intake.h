@@ -2,8 +2,8 @@
 /*
  * intake: from the bytes of lines to the slots of counters.
  *
- * Lines are taken in groups, over the ends of datagrams: what one of them waits for in memory, the others of its group wait for at the same
- * time. So bytes that were handed in must stay until intake_settle, which a caller calls when it has no more at hand.
+ * Lines are added in groups, over the ends of datagrams; and where there are many names, they are also looked up in groups, so that what one of
+ * them waits for in memory the others wait for at the same time. So bytes that were handed in must stay until intake_settle, which a caller calls when it has no more at hand.
  *
  * A line whose name and tags were seen before costs no allocation and no lock. One that was not is looked at in full, gets its path, and its
  * counter from the engine.
@@ -16,21 +16,26 @@
 #include "daemon/statsd/line.h"
 #include "daemon/statsd/names.h"
 #include "daemon/statsd/statsd-stats.h"
+#include "lib/engine/engine.h"
 
-#define INTAKE_GROUP 128u
+#define INTAKE_GROUP 32u
+#define INTAKE_SEARCHES 32u
+#define INTAKE_FEW \
+	8192u /* names that are found at once, since most of what is known of them is in the CPU's caches */
 
-struct engine;
-struct engine_worker;
-
-/* A line on its way. */
+/* Where a line is, and who sent it. */
 struct intake_line {
+	const char *at;
+	size_t len;
+	const struct statsd_sender *sender;
+};
+
+/* A line of which name and tags are known but not yet their counter. */
+struct intake_search {
+	struct intake_line line;
 	struct statsd_key key;
 	struct statsd_amount amount;
-	const char *at; /* all of it */
-	size_t len;
 	uint32_t hash;
-	unsigned n_unknown;
-	const struct statsd_sender *sender;
 };
 
 struct intake {
@@ -43,8 +48,12 @@ struct intake {
 	struct statsd_names names;
 	struct statsd_carry carry;
 	struct statsd_complaints complaints;
-	size_t n;
-	struct intake_line group[INTAKE_GROUP];
+	size_t n_searches;
+	struct intake_search searches[INTAKE_SEARCHES];
+	/* What is to be added: whole amounts, and the lines that they are of. */
+	size_t n_items;
+	struct engine_item items[INTAKE_GROUP];
+	struct intake_line lines[INTAKE_GROUP];
 	char scratch[STATSD_MAX_LINE + SCAN_SLACK];
 };
 

@@ -1,7 +1,5 @@
 #include "daemon/statsd/line.h"
 
-#include "daemon/statsd/scan.h"
-
 #include <stdint.h>
 #include <string.h>
 
@@ -282,8 +280,7 @@ enum statsd_reason statsd_line_parse(const char *line, size_t len, char *scratch
 	return fields.fault;
 }
 
-/* [|@RATE] [|#TAGS], up to a newline or `end`. */
-static bool quick_fields(const char **at, const char *end, struct statsd_line *line)
+bool statsd_line_quick_fields(const char **at, const char *end, struct statsd_line *line)
 {
 	const char *field = *at, *next;
 
@@ -307,35 +304,4 @@ static bool quick_fields(const char **at, const char *end, struct statsd_line *l
 	}
 	*at = field;
 	return field == end || *field == '\n';
-}
-
-bool statsd_line_quick(const char **at, const char *end, struct statsd_line *ret_line)
-{
-	const char *name = *at, *most = end - name > (ptrdiff_t)STATSD_MAX_NAME + 1
-						? name + STATSD_MAX_NAME + 1
-						: end;
-	const char *value = scan_for(name, most, ':', '\n') + 1, *type = value;
-	int64_t whole = 0;
-
-	if (value > most || value[-1] != ':') {
-		return false;
-	}
-	while (type < end && type - value < 18 && (unsigned char)(*type - '0') < 10) {
-		whole = whole * 10 + (*type++ - '0');
-	}
-	if (type == value || end - type < 2 || type[0] != '|' || type[1] != 'c') {
-		return false;
-	}
-	ret_line->name = name;
-	ret_line->name_len = (size_t)(value - 1 - name);
-	ret_line->tags = name;
-	ret_line->tags_len = 0;
-	ret_line->amount = (struct statsd_amount){ whole, 0 };
-	ret_line->n_unknown = 0;
-	type += 2;
-	if (type < end && *type != '\n' && !quick_fields(&type, end, ret_line)) {
-		return false;
-	}
-	*at = type < end ? type + 1 : end;
-	return true;
 }

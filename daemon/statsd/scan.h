@@ -63,10 +63,20 @@ static inline uint64_t scan_part(const char *at, size_t n)
 
 static inline bool scan_equal(const char *a, const char *b, size_t len)
 {
-	for (; len >= 8; a += 8, b += 8, len -= 8) {
-		if (scan_word(a) != scan_word(b)) {
+#ifdef __SSE2__
+	for (;; a += 16, b += 16, len -= 16) {
+		__m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)a),
+					      _mm_loadu_si128((const __m128i *)(const void *)b));
+		unsigned differ = (unsigned)_mm_movemask_epi8(same) ^ 0xffffu;
+
+		if (len <= 16) {
+			return (differ & ((1u << len) - 1)) == 0;
+		}
+		if (differ != 0) {
 			return false;
 		}
 	}
-	return scan_part(a, len) == scan_part(b, len);
+#else
+	return memcmp(a, b, len) == 0;
+#endif
 }

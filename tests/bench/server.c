@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,6 +41,18 @@ static void remove_files(const struct server *server)
 	(void)rmdir(server->dir);
 }
 
+/* Whatever is in there; by another program, since nothing here may call malloc. */
+static void remove_all(const struct server *server)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)execl("/bin/rm", "rm", "-rf", server->dir, (char *)NULL);
+		_exit(127);
+	}
+	(void)waitpid(pid, NULL, 0);
+}
+
 static void end(struct server *server)
 {
 	if (server->pid > 0) {
@@ -46,7 +60,11 @@ static void end(struct server *server)
 		(void)waitpid(server->pid, NULL, 0);
 		server->pid = 0;
 	}
-	remove_files(server);
+	if (server->port != 0) {
+		remove_all(server);
+	} else {
+		remove_files(server);
+	}
 }
 
 static void end_all(void)
@@ -151,10 +169,30 @@ static void become(const struct server *server, const char *program, const char 
 	_exit(127);
 }
 
+static int try_port(unsigned port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	report_require(fd >= 0, "socket: %s", strerror(errno));
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 static int try_connect(const struct server *server)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd;
+
+	if (server->port != 0) {
+		return try_port(server->port);
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	report_require(fd >= 0, "socket: %s", strerror(errno));
 	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", server->socket);
@@ -232,6 +270,40 @@ void server_start_tarantool(struct server *server, const char *procedures, int c
 		      procedures, server->dir, server->socket);
 	(void)fclose(file);
 	start(server, "tarantool", argv, cpu);
+}
+
+/* As it comes, but for what it does beside; that takes processor time which is not StatsD's. */
+static const char netdata_conf[] =
+	"[global]\n\thostname = bench\n\trun as user = %s\n\tprocess scheduling policy = keep\n"
+	"[directories]\n\tconfig = %s\n\tstock config = %s\n\tcache = %s\n\tlib = %s\n\tlog = %s\n\thome = %s\n"
+	"[db]\n\tmode = ram\n[ml]\n\tenabled = no\n[health]\n\tenabled = no\n[registry]\n\tenabled = no\n"
+	"[cloud]\n\tenabled = no\n[web]\n\tbind to = 127.0.0.1:%u\n"
+	"[plugins]\n\ttimex = no\n\tchecks = no\n\tidlejitter = no\n\ttc = no\n\tdiskspace = no\n\tproc = no\n"
+	"\tcgroups = no\n\tenable running new plugins = no\n\tapps = no\n\tcharts.d = no\n\tebpf = no\n"
+	"\tpython.d = no\n\tgo.d = no\n\tnode.d = no\n\tfping = no\n\tioping = no\n\tperf = no\n\tnfacct = no\n"
+	"\tslabinfo = no\n\tfreeipmi = no\n"
+	"[statsd]\n\tbind to = udp:127.0.0.1:%u tcp:127.0.0.1:%u\n"
+	"\tcreate private charts for metrics matching = !*\n";
+
+void server_start_netdata(struct server *server, unsigned port, int cpu)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	char conf[64], pid[64];
+	const char *const argv[] = { "netdata", "-D", "-c", conf, "-P", pid, NULL };
+	const char *dir;
+	FILE *file;
+
+	make_dir(server);
+	server->port = port;
+	dir = server->dir;
+	in_dir(server, "netdata.conf", conf);
+	in_dir(server, "pid", pid);
+	file = fopen(conf, "we");
+	report_require(file != NULL && user != NULL, "%s: %s", conf, strerror(errno));
+	(void)fprintf(file, netdata_conf, user->pw_name, dir, dir, dir, dir, dir, dir, port + 1,
+		      port, port);
+	(void)fclose(file);
+	start(server, server_exists("netdata") ? "netdata" : "/usr/sbin/netdata", argv, cpu);
 }
 
 bool server_exists(const char *program)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * server: a rationd, or a redis-server or Tarantool to compare it with, for as long as a benchmark runs. Each listens on a unix socket in
+ * server: a rationd, or a redis-server, Tarantool or netdata to compare it with, for as long as a benchmark runs. Each listens on a unix socket in
  * a temporary directory of its own.
  *
  * Whatever happens to the benchmark, its servers end with it: at exit, on a signal, and when it is killed.
@@ -15,6 +15,7 @@ struct server {
 	pid_t pid;
 	char dir[40];
 	char socket[56];
+	unsigned port; /* 0: it listens on `socket`; else it is ready when it listens there */
 };
 
 /* `config`: lines for [daemon], may be empty. `cpu`: the one to run on, or SERVER_ANY_CPU. $RATIOND names another program than the one built. */
@@ -23,6 +24,11 @@ void server_start_rationd(struct server *server, const char *config, int cpu);
 void server_start_redis(struct server *server, int cpu);
 /* Nothing is saved. With these procedures, in Lua, which anyone may call. */
 void server_start_tarantool(struct server *server, const char *procedures, int cpu);
+/*
+ * netdata with nothing on but its StatsD server, at this port of 127.0.0.1, UDP and TCP, and its own pages at the next port. It makes no charts of single
+ * metrics.
+ */
+void server_start_netdata(struct server *server, unsigned port, int cpu);
 /* Is there a program of this name to be started? */
 bool server_exists(const char *program);
 void server_stop(struct server *server);

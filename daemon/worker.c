@@ -401,6 +401,7 @@ void worker_end_session(struct worker *worker, struct session *session)
 	if (session->worker != NULL) {
 		(void)event_del(&session->expiry);
 	}
+	session->connection = NULL;
 	if (worker->stopping && !worker->keep.on) {
 		giveback_forget(worker, session);
 	} else {

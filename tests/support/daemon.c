@@ -172,6 +172,16 @@ void test_daemon_await(struct test_daemon *daemon, const char *line)
 	}
 }
 
+/* Notifications of one that has ended. */
+static void drop_notifications(struct test_daemon *daemon)
+{
+	char text[4096];
+
+	while (recv(daemon->notify_fd, text, sizeof(text), MSG_DONTWAIT) >= 0) {
+		/* the next */
+	}
+}
+
 void test_daemon_signal(struct test_daemon *daemon, int number)
 {
 	assert_true(daemon->pid > 0);
@@ -262,6 +272,20 @@ int64_t test_daemon_rss(const struct test_daemon *daemon)
 	pages = strtoll(strchr(text, ' '), NULL, 10);
 	free(text);
 	return (int64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+void test_daemon_restart(struct test_daemon *daemon, int number)
+{
+	int status;
+
+	test_daemon_signal(daemon, number);
+	status = test_daemon_wait(daemon);
+	if (number == SIGTERM && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
+		fail_with_log(daemon, "the daemon did not exit with 0");
+	}
+	drop_notifications(daemon);
+	test_daemon_spawn(daemon, NULL);
+	test_daemon_await(daemon, "READY=1");
 }
 
 void test_daemon_clean(struct test_daemon *daemon)

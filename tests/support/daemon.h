@@ -56,6 +56,9 @@ int64_t test_daemon_cpu_ns(const struct test_daemon *daemon);
 /* Its resident memory. */
 int64_t test_daemon_rss(const struct test_daemon *daemon);
 
+/* End it by this signal, SIGTERM (which must give status 0) or SIGKILL, and start it again on the same state file. */
+void test_daemon_restart(struct test_daemon *daemon, int number);
+
 /* SIGTERM, exit status 0, folder removed, memory freed. */
 void test_daemon_stop(struct test_daemon *daemon);
 /* The same without a process: after test_daemon_wait. */

@@ -150,7 +150,7 @@ static bool fill(struct wire *wire)
 	return true;
 }
 
-bool wire_receive(struct wire *wire, struct reply *ret_reply)
+static bool receive(struct wire *wire, struct reply *ret_reply)
 {
 	const uint8_t *message;
 	size_t message_len, used;
@@ -187,6 +187,47 @@ bool wire_receive(struct wire *wire, struct reply *ret_reply)
 	assert_int_equal(reply_decode(&wire->in, message, message_len, ret_reply), 0);
 	wire->used = used;
 	return true;
+}
+
+static bool note_durable(struct wire *wire, const struct reply *reply)
+{
+	if (reply->type != REPLY_DURABLE) {
+		return false;
+	}
+	assert_int_equal(reply->id, 0);
+	assert_true(reply->durable.batch >= wire->durable.batch);
+	assert_true(reply->durable.operation >= wire->durable.operation);
+	wire->durable = reply->durable;
+	return true;
+}
+
+bool wire_receive(struct wire *wire, struct reply *ret_reply)
+{
+	do {
+		if (!receive(wire, ret_reply)) {
+			return false;
+		}
+	} while (note_durable(wire, ret_reply));
+	return true;
+}
+
+void wire_await_durable(struct wire *wire, uint64_t batch, uint64_t operation)
+{
+	while (wire->durable.batch < batch || wire->durable.operation < operation) {
+		struct reply reply = { 0 };
+
+		assert_true(receive(wire, &reply));
+		assert_true(note_durable(wire, &reply));
+	}
+}
+
+void wire_flush_durable(struct wire *wire)
+{
+	const struct request request = { .type = REQUEST_FLUSH, .flush = { .durable = true } };
+	struct reply reply = wire_call(wire, &request);
+
+	assert_int_equal(reply.type, REPLY_FLUSHED);
+	assert_true(reply.flushed.durable);
 }
 
 struct reply wire_call(struct wire *wire, const struct request *request)

@@ -17,7 +17,8 @@ struct wire {
 	uint64_t next_id;
 	uint8_t *bytes; /* received and not yet used up */
 	size_t len, size;
-	size_t used; /* of the reply handed out last */
+	size_t used;		/* of the reply handed out last */
+	struct durable durable; /* what the last Durable said: they are taken in silence */
 	struct arena in, out;
 };
 
@@ -39,8 +40,12 @@ uint8_t *wire_encode(struct wire *wire, const struct request *request, size_t *r
 /* Say that nothing follows. */
 void wire_shutdown(struct wire *wire);
 
-/* The next reply; valid until the next call. False: the daemon has closed. */
+/* The next reply that is no Durable; valid until the next call. False: the daemon has closed. */
 bool wire_receive(struct wire *wire, struct reply *ret_reply);
+/* Wait for Durables until one says so much, or more. */
+void wire_await_durable(struct wire *wire, uint64_t batch, uint64_t operation);
+/* Flush { durable }: all that was applied is in the state file. */
+void wire_flush_durable(struct wire *wire);
 /* True if something comes within the time. */
 bool wire_poll(struct wire *wire, int timeout_ms);
 /* Send, and receive the one reply that must have the same id. */

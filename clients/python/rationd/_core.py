@@ -97,6 +97,8 @@ class Core:
         self.flushes: list[Flushing] = []
         self.lease_number = 0
         self.closing: Future[int] | None = None
+        self.ending = False  # the client's thread has heard of that
+        self.giving_up = False  # what is left is lost, of which is said how much it is
         self.close_by = 0.0
         self.end_by: float | None = None
         self.not_durable = False
@@ -277,7 +279,7 @@ class Core:
         self._step_leases(now)
         self.link.step(now, events)
         self._progress()
-        if self.closing is not None:
+        if self.ending:
             self._step_close(now)
         self.link.send(now)
 
@@ -304,7 +306,7 @@ class Core:
 
     def _timeout(self, now: float) -> float | None:
         times = [self.collect_at, self.link.next_time(), *(lease.next_time() for lease in self.leases)]
-        if self.closing is not None:
+        if self.ending:
             times += [self.close_by, self.end_by, now + BUSY_TIME]
         due = [at for at in times if at is not None]
         return max(0.0, min(due) - now) if due else None
@@ -323,7 +325,7 @@ class Core:
     def _lose(self, counter: Counter, code: int, amount: int, text: str) -> None:
         name = Code.of(code).name
         if self.options.on_loss is None:
-            if self.closing is None:
+            if not self.giving_up:
                 log.warning("%s: %d not counted: %s (%s)", counter.path, amount, text, name)
             return
         try:
@@ -358,9 +360,13 @@ class Core:
             elif not reply.flushed.durable:
                 reject(flushing.future, RationError(Code.FAILED_PRECONDITION, "the daemon keeps no file"))
             else:
+                # All that was put on the connection before it is durable, whether a Durable has said so already or not.
+                self.outbox.drop_through(min(batch, self.outbox.unapplied - 1))
+                self.operations.durable(operation)
                 resolve(flushing.future, None)
             return True
 
+        batch, operation = self.link.to_send - 1, self.operations.next_number - 1
         flushing.asked = True
         self.link.put(pb.Request(flush=pb.Flush(durable=True)), take)
 
@@ -407,6 +413,7 @@ class Core:
     # ---- the thread: the end ----
 
     def _begin_close(self, by: float) -> None:
+        self.ending = True
         self.close_by = by
         self._collect()
         self.link.hurry(time.monotonic())
@@ -452,7 +459,9 @@ class Core:
     def _end(self) -> None:
         if self.closed:
             return
+        self.giving_up = True
         self.n_undelivered = self.outbox.give_up("not acknowledged by the daemon when the client was closed")
+        self.giving_up = False
         error = ClientClosed()
         self.operations.end_all(error)
         self.questions.end_all(error)

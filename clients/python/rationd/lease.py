@@ -182,8 +182,10 @@ class Lease:
         """When step has something to do of itself."""
         if self._operation is not None:
             return None
+        if self._closing is not None:
+            return 0.0
         if not self._open:
-            return self._retry_at if self._asked and self._closing is None else None
+            return self._retry_at if self._asked else None
         return min(self._retry_at, self._renew_at) if self._asked else self._renew_at
 
     def step(self, now: float) -> bool:

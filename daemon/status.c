@@ -100,6 +100,34 @@ static int64_t get_reloads_failed(struct status_now *status)
 	return (int64_t)stats_read(&status->daemon->reloads_failed);
 }
 
+/* Of the HTTP thread, if there is one. */
+static const struct http_stats *http_stats_of(const struct status_now *status)
+{
+	static const struct http_stats none;
+
+	return status->daemon->http != NULL ? http_stats(status->daemon->http) : &none;
+}
+
+static int64_t get_http_requests(struct status_now *status)
+{
+	return (int64_t)stats_read(&http_stats_of(status)->requests);
+}
+
+static int64_t get_http_refused(struct status_now *status)
+{
+	return (int64_t)stats_read(&http_stats_of(status)->refused);
+}
+
+static int64_t get_http_aborted(struct status_now *status)
+{
+	return (int64_t)stats_read(&http_stats_of(status)->aborted);
+}
+
+static int64_t get_http_pauses(struct status_now *status)
+{
+	return (int64_t)stats_read(&http_stats_of(status)->pauses);
+}
+
 /* The second number of /proc/self/statm is resident pages. */
 static int64_t get_memory(struct status_now *status)
 {
@@ -354,6 +382,22 @@ const struct status_row status_rows[] = {
 	  .kind = STATUS_COUNTER,
 	  .help = "Times it was not, for an error in it.",
 	  .number = get_reloads_failed },
+	{ .name = "http_requests",
+	  .kind = STATUS_COUNTER,
+	  .help = "Requests over HTTP.",
+	  .number = get_http_requests },
+	{ .name = "http_refused",
+	  .kind = STATUS_COUNTER,
+	  .help = "Requests over HTTP that were refused because there was too much under way.",
+	  .number = get_http_refused },
+	{ .name = "http_aborted",
+	  .kind = STATUS_COUNTER,
+	  .help = "Pages for scrapers that were not taken to their end.",
+	  .number = get_http_aborted },
+	{ .name = "http_pauses",
+	  .kind = STATUS_COUNTER,
+	  .help = "Times that no more connections for HTTP were accepted for a while.",
+	  .number = get_http_pauses },
 	STATSD_STATS_EACH(STATUS_STATSD_ROW) STATSD_REASONS(STATUS_REASON_ROW){
 		.name = "statsd_dropped",
 		.kind = STATUS_COUNTER,

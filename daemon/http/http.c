@@ -15,10 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define HTTP_PAUSE_NS INT64_C(50000000) /* before it is looked whether there is room again */
-#define HTTP_TICK_NS INT64_C(10000000)	/* while stopping: whether all is answered */
+#define HTTP_SEND_BUFFER \
+	(128 << 10) /* bytes that the kernel keeps for a connection; it takes twice that */
+#define HTTP_TICK_NS INT64_C(10000000) /* while stopping: whether all is answered */
 
 DEFINE_CLEANUP(struct http *, http_free);
 
@@ -70,12 +73,16 @@ static void on_pause_over(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+/* The thread's own. A listener has one argument for all its callbacks, and evhttp has taken that. */
+static _Thread_local struct http *of_this_thread;
+
 /* There are no more file descriptors, most likely: the socket stays readable, so without a pause we would spin. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
-	struct http *http = arg;
+	struct http *http = of_this_thread;
 
 	(void)listener;
+	(void)arg;
 	log_peer(&http->daemon->log, LOG_KIND_ACCEPT, clock_monotonic_ns(), LOG_ERR, "http",
 		 "can't accept a connection: %s", strerror(errno));
 	pause_accepting(http);
@@ -175,8 +182,11 @@ const struct http_stats *http_stats(const struct http *http)
 
 static int listen_on(struct http *http, int fd)
 {
+	const int send_buffer = HTTP_SEND_BUFFER;
 	struct evconnlistener *listener;
 
+	/* Connections inherit it: else the kernel would keep megabytes of a page for each reader that does not read. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
 	if (http->n_listeners == HTTP_MAX_LISTENERS) {
 		return -E2BIG;
 	}
@@ -316,6 +326,7 @@ static void *run(void *arg)
 	struct http *http = arg;
 
 	(void)pthread_setname_np(pthread_self(), "http");
+	of_this_thread = http;
 	grace_register();
 	(void)event_base_loop(http->base, EVLOOP_NO_EXIT_ON_EMPTY);
 	grace_unregister();

@@ -1,3 +1,4 @@
+#include "daemon/store/file.h"
 #include "daemon/store/state.h"
 #include "daemon/store/step.h"
 
@@ -254,6 +255,21 @@ static void all_is_written(struct store *store)
 	}
 }
 
+/* Writes to a file whose name is gone would be of no use to anybody. */
+static bool is_in_place(struct store *store)
+{
+	uint64_t file_id = file_identity(store->path, "");
+	uint64_t log_id = file_identity(store->path, "-wal");
+
+	if (store->file_id == 0) {
+		store->file_id = file_id;
+	}
+	if (store->log_id == 0) {
+		store->log_id = log_id;
+	}
+	return file_id == store->file_id && log_id == store->log_id;
+}
+
 static int transact(struct store *store)
 {
 	int rc = run(store, "BEGIN IMMEDIATE");
@@ -280,6 +296,12 @@ int store_commit(struct store *store, char why[STORE_MAX_WHY])
 
 	if (!store_is_dirty(store)) {
 		return 0;
+	}
+	if (!is_in_place(store)) {
+		store->stats.failures++;
+		return store_fail(
+			store, STORE_E_IO, why,
+			"it or its log was moved or removed while in use; put it back, or start again");
 	}
 	if (transact(store) == SQLITE_OK) {
 		all_is_written(store);

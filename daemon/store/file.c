@@ -46,6 +46,14 @@ uint64_t file_size(const char *path, const char *suffix)
 	return name != NULL && stat(name, &stat_of) == 0 ? (uint64_t)stat_of.st_size : 0;
 }
 
+uint64_t file_identity(const char *path, const char *suffix)
+{
+	_cleanup_free_ char *name = with_suffix(path, suffix);
+	struct stat stat_of;
+
+	return name != NULL && stat(name, &stat_of) == 0 ? (uint64_t)stat_of.st_ino : 0;
+}
+
 bool file_has_log(const char *path)
 {
 	return file_size(path, "-wal") > 0;

@@ -24,5 +24,8 @@ int file_rename(const char *path, const char *to);
 
 uint64_t file_size(const char *path, const char *suffix);
 
+/* Which file the name leads to: two that are the same have the same number. 0: none. */
+uint64_t file_identity(const char *path, const char *suffix);
+
 /* As a URI for SQLite, with `query` at its end; NULL: no memory. */
 char *file_uri(const char *path, const char *query);

@@ -14,9 +14,10 @@ struct store {
 	char *path;
 	int lock; /* the file itself, for flock: to be closed after the database, for that drops SQLite's locks */
 	sqlite3 *db;
-	bool writes;	  /* the database was opened to be written to */
-	bool migrating;	  /* in a transaction that a load which finds nothing wrong ends */
-	struct meta meta; /* as in the file */
+	uint64_t file_id, log_id; /* of the files in use; 0: not known yet */
+	bool writes;		  /* the database was opened to be written to */
+	bool migrating;		  /* in a transaction that a load which finds nothing wrong ends */
+	struct meta meta;	  /* as in the file */
 
 	int64_t top; /* no counter in the file has a higher row */
 

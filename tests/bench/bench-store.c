@@ -7,6 +7,8 @@
  * Whatever the figures, the exit status is 1 only if the file does not say afterwards what was counted, or a counter takes more than 150 bytes of it.
  */
 #include "daemon/store/store.h"
+#include "lib/engine/engine.h"
+#include "lib/rcu/grace.h"
 #include "tests/bench/measure.h"
 
 #include <inttypes.h>
@@ -106,6 +108,52 @@ static int skip_held(void *ctx, const struct cut_held *held)
 {
 	(void)ctx, (void)held;
 	return 0;
+}
+
+/* The same into an engine, as the daemon does. */
+static int restore_counter(void *ctx, const char *path, size_t len, int64_t own, int64_t ahead,
+			   int64_t born_ns, uint32_t *ret_id)
+{
+	return engine_restore(ctx, path, len, own, ahead, born_ns, ret_id);
+}
+
+static void measure_engine(struct bench *bench)
+{
+	const struct engine_options options = {
+		.max_counters = N_COUNTERS, .max_workers = 1, .cpus = 1, .seed = 1, .keep = true
+	};
+	const struct quota_time time = { .wall_ns = 1700000000000000000 };
+	struct engine *engine = NULL;
+	const struct store_sink empty = { .metric = skip_metric,
+					  .rule = skip_rule,
+					  .counter = restore_counter,
+					  .usage = skip_usage,
+					  .session = skip_session,
+					  .held = skip_held };
+	struct store_sink sink = empty;
+	struct engine_reading reading;
+	char why[STORE_MAX_WHY] = "";
+	double start = wall_ns();
+
+	grace_register();
+	if (engine_new(&engine, &options) != 0) {
+		die("no memory");
+	}
+	sink.ctx = engine;
+	if (store_open(bench->path, &bench->store, why) != 0 ||
+	    store_load(bench->store, &sink, why) != 0) {
+		die("%s", why);
+	}
+	engine_restored(engine, time);
+	printf("start with %u counters, into an engine: %.0f ms in all\n", N_COUNTERS,
+	       (wall_ns() - start) / 1e6);
+	if (engine_get(engine, "requests", 8, &reading) != 0 ||
+	    reading.total != (int64_t)bench->grown * N_COUNTERS) {
+		die("the engine has another total than was counted");
+	}
+	(void)engine_free(engine);
+	grace_unregister();
+	bench->store = store_close(bench->store);
 }
 
 static void open_and_load(struct bench *bench, struct sums *sums, bool say)
@@ -301,6 +349,7 @@ int main(int argc, char **argv)
 	open_and_load(&bench, &sums, /* say= */ true);
 	store_stats(bench.store, &stats);
 	bench.store = store_close(bench.store);
+	measure_engine(&bench);
 	remove_file(&bench);
 	bytes = (double)stats.file_bytes / N_COUNTERS;
 	printf("file: %.1f bytes a counter\n", bytes);

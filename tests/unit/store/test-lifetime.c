@@ -514,6 +514,36 @@ static void test_garbage_moved_aside(void **state)
 	free(path);
 }
 
+/* ---- moved while in use ---- */
+
+static void test_moved_while_in_use(void **state)
+{
+	static const char *const suffixes[] = { "", "-wal" };
+	char *path = in(state, "state.db");
+	char why[STORE_MAX_WHY];
+	struct sample sample;
+	unsigned step = 0;
+
+	sample_open(&sample, path);
+	sample_step(&sample, step++);
+	sample_commit(&sample);
+	for (size_t i = 0; i < 2; i++) {
+		char name[600], away[600];
+
+		(void)snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+		(void)snprintf(away, sizeof(away), "%s%s-away", path, suffixes[i]);
+		assert_int_equal(rename(name, away), 0);
+		sample_step(&sample, step++);
+		assert_int_equal(store_commit(sample.store, why), STORE_E_IO);
+		assert_non_null(strstr(why, "moved or removed"));
+		assert_int_equal(rename(away, name), 0);
+		sample_commit(&sample);
+	}
+	sample_close(&sample);
+	free(load(path));
+	free(path);
+}
+
 /* ---- rows that are of no use any more ---- */
 
 static int drop_usage(void *ctx, const struct engine_usage *usage)
@@ -655,6 +685,7 @@ int main(void)
 		TEST(test_steps_from_older_versions),
 		TEST(test_moved_aside),
 		TEST(test_garbage_moved_aside),
+		TEST(test_moved_while_in_use),
 		TEST(test_dropped_at_load),
 		TEST(test_usage_goes_with_its_counter),
 		TEST(test_growth_of_a_stranger),

@@ -17,7 +17,8 @@ struct wire {
 	uint64_t next_id;
 	uint8_t *bytes; /* received and not yet used up */
 	size_t len, size;
-	size_t used;		/* of the reply handed out last */
+	size_t used; /* of the reply handed out last */
+	bool mortal; /* the daemon may be killed: its end in the middle of a frame is none of its faults */
 	struct durable durable; /* what the last Durable said: they are taken in silence */
 	struct arena in, out;
 };

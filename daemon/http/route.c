@@ -20,10 +20,17 @@ static void healthz(struct http *http, struct evhttp_request *request)
 static void readyz(struct http *http, struct evhttp_request *request)
 {
 	enum daemon_state state = state_of(http);
+	struct checkpoint_stats checkpoint;
 
 	if (state == DAEMON_STARTING || state == DAEMON_STOPPING) {
 		reply_text(http, request, HTTP_SERVUNAVAIL, "not ready: %s\n",
 			   state == DAEMON_STARTING ? "starting" : "stopping");
+		return;
+	}
+	checkpoint_stats(&http->daemon->checkpoint, &checkpoint);
+	if (http->daemon->checkpoint.store != NULL && checkpoint.failing) {
+		reply_text(http, request, HTTP_SERVUNAVAIL,
+			   "not ready: what is counted can't be kept: %s\n", checkpoint.why);
 		return;
 	}
 	reply_text(http, request, HTTP_OK, "ready\n");

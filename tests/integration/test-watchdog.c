@@ -24,7 +24,7 @@ static struct test_daemon *start(void)
 	struct test_daemon *daemon;
 
 	(void)setenv("WATCHDOG_USEC", "400000", 1);
-	daemon = test_daemon_start("workers = 2\n");
+	daemon = test_daemon_start("workers = 2\nlisten = http:127.0.0.1:0\n");
 	(void)unsetenv("WATCHDOG_USEC");
 	return daemon;
 }
@@ -98,7 +98,7 @@ static bool hold(struct test_daemon *daemon, const char *name, pid_t *ret_thread
 
 static void test_hanging_thread(void **state)
 {
-	static const char *const names[] = { "worker-0", "worker-1", "rationd" };
+	static const char *const names[] = { "worker-0", "worker-1", "http", "rationd" };
 	struct test_daemon *daemon = start();
 	pid_t thread;
 
@@ -112,6 +112,8 @@ static void test_hanging_thread(void **state)
 		assert_int_equal(count_pings(daemon, INTERVAL_MS), 0);
 		if (strcmp(names[i], "worker-1") == 0) {
 			test_daemon_await_log(daemon, "worker-1 has not gone round for ");
+		} else if (strcmp(names[i], "http") == 0) {
+			test_daemon_await_log(daemon, "http has not gone round for ");
 		}
 		hold_release(thread);
 		assert_true(pings(daemon, PATIENCE_MS) && pings(daemon, PATIENCE_MS));

@@ -44,7 +44,9 @@ export type Kind = 'counter' | 'gauge';
 
 /** What the daemon has at a path. */
 export interface Value {
+	/** Of the counter. */
 	readonly path: string;
+	/** Of its metric. */
 	readonly kind: Kind;
 	/** There is nothing below it. */
 	readonly leaf: boolean;
@@ -70,6 +72,7 @@ export interface Entry extends Value {
 
 /** Options of {@link Client.get}. */
 export interface GetOptions extends CallOptions {
+	/** How consistent the answer is to be; default: `fresh`. */
 	consistency?: Consistency;
 }
 
@@ -87,7 +90,9 @@ export interface FlushOptions extends CallOptions {
 
 /** A path and how much of it; default 1. */
 export interface ChargeItem {
+	/** Where room is asked for, and all above it. */
 	path: string;
+	/** How much: 1 to 2^62. */
 	amount?: Amount;
 }
 
@@ -123,8 +128,11 @@ export interface Binding {
 	readonly kind: 'max' | 'rate' | 'high' | 'shadow';
 	/** Of the node with the limit: a path of the charge or an ancestor of it. */
 	readonly path: string;
+	/** What the limit counts in. */
 	readonly window: Window;
+	/** The limit: a `max`, a `high`, or a rate's burst. */
 	readonly limit: Amount;
+	/** What it was held against; of a grant: with it. */
 	readonly usage: Amount;
 	/** What would still fit. */
 	readonly left: Amount;
@@ -146,14 +154,19 @@ export interface ChargeResult {
 
 /** What was added and is not counted: what the event `loss` tells. */
 export interface Loss {
+	/** Why, as a name: `INVALID_ARGUMENT` for a negative addition to what only grows, say. */
 	readonly code: Code;
+	/** Where it was added. */
 	readonly path: string;
+	/** How much. */
 	readonly amount: Amount;
+	/** Why, for people. */
 	readonly text: string;
 }
 
 /** What is known of a metric. */
 export interface Metric {
+	/** It only grows, or goes up and down. */
 	kind: Kind;
 	/** The most counters under it; 0: no ceiling of its own. */
 	maxCounters: number;

@@ -79,6 +79,8 @@ test('a client finds a daemon that was started anew', async () => {
 
 	client.on('reset', () => resets++);
 	client.incr('anew/a', 5);
+	await client.setMetric('jobs', { kind: 'gauge' });
+	const hold = await client.hold('jobs/a');
 	await client.flush();
 	await other.kill('SIGTERM');
 	client.incr('anew/a', 6);
@@ -86,6 +88,8 @@ test('a client finds a daemon that was started anew', async () => {
 	await client.flush({ timeoutMs: Infinity });
 	assert.equal(other.total('anew'), 6n); // it kept nothing
 	assert.equal(resets, 1);
+	assert.equal(hold.isHeld, false);
+	await hold.release();
 	await client.close();
 	await other.stop();
 });

@@ -428,8 +428,8 @@ export class Client extends EventEmitter<ClientEvents> {
 				await this.#whenApplied(rest());
 				await this.pause(Promise.all(returned), rest(), () => {});
 			}
-			if (this.#link.keeps && (this.#outbox.isKept || this.#operations.isKept)) {
-				await this.#fold(true, rest());
+			if (this.#outbox.isKept || (this.#link.keeps && this.#operations.isKept)) {
+				await this.#settle(rest());
 			}
 			if (this.#link.isKnown) {
 				const most = Math.min(END_MS, rest().timeoutMs ?? END_MS);
@@ -439,6 +439,15 @@ export class Client extends EventEmitter<ClientEvents> {
 			return this.#undelivered(error as RationError);
 		}
 		return undefined;
+	}
+
+	/** Have it in the state file, if there is one. */
+	async #settle(options: CallOptions): Promise<void> {
+		await this.#fold(true, options).catch((error: RationError) => {
+			if (error.code !== 'FAILED_PRECONDITION' || this.#link.keeps) {
+				throw error;
+			}
+		});
 	}
 
 	#undelivered(why: RationError): RationError {

@@ -429,7 +429,7 @@ export class Link {
 		const incarnation = Buffer.from(welcome.incarnation).toString('hex');
 		const { keeps, resumed, restored } = welcome;
 		const sameDaemon = incarnation !== '' && incarnation === this.#incarnation;
-		const isLost = this.#known && !resumed && !restored;
+		const isLost = this.#known && !resumed && !restored && (sameDaemon || this.operations.hasForgotten);
 		const about = { keeps, resumed, restored, sameDaemon };
 
 		if (welcome.version !== VERSION) {

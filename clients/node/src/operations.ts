@@ -72,6 +72,8 @@ export class Operations {
 	#open = new Set<Operation>();
 	#bytes = 0;
 	#keeps = false;
+	/** Something was done that is not kept here any more: only a daemon that knows the session has it. */
+	hasForgotten = false;
 	/** How many answers the daemon keeps. */
 	window = 1024;
 
@@ -172,6 +174,7 @@ export class Operations {
 			this.#dropUntil(known.keeps ? known.durable : 0);
 		} else {
 			this.#renumber(known.last, known.sameDaemon && !known.restored);
+			this.hasForgotten &&= known.restored;
 		}
 		for (const operation of this.#kept) {
 			if (operation.known === undefined || operation.number > known.last) {
@@ -269,6 +272,7 @@ export class Operations {
 	#dropOldest(): void {
 		const operation = this.#kept.shift() as Operation;
 
+		this.hasForgotten = true;
 		this.#byId.delete(operation.id);
 		this.#bytes -= sizeOf(operation);
 	}

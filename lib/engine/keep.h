@@ -15,13 +15,13 @@
  *	engine_changes			removed counters are noted: they get no more growth
  *	every worker: engine_cut	the last of their growth comes
  *	engine_changes			what was made meanwhile, so that every id in the cuts is known
- *	(their own values go to their parents, as in the engine)
- *	engine_changes_done
+ *	(all cuts are merged; what was told as gone before they were taken gives its own value to its parent, as in the engine)
+ *	engine_changes_done		of these
  *
  * Usage. Windows and buckets are shared by all workers, so what stands in them is ahead of the cuts. Beside each the engine keeps a second
- * figure, of what the cuts say: engine_usage_add. Growth counts there in the window of the cut it is in, which may be
- * the one after its own: never less is kept than was used of the window that goes on. Limits without a window need none: they have what
- * the totals have, and what is charged but not spent (`ahead`).
+ * figure, of what the cuts say: engine_usage_add. Growth counts there in the window of the cut it is in, which may be the one after its
+ * own: never less is kept than came in the window that goes on (of a gauge's adds, their sum between two cuts). Limits without a
+ * window need none: they have what the totals have, and what is charged but not spent (`ahead`).
  *
  * All this only with engine_options.keep; without, nothing is noted and nothing is spent on it.
  */
@@ -71,7 +71,7 @@ struct engine_changes {
 	void (*gone)(void *ctx, uint32_t id, uint32_t parent);
 	void *ctx;
 };
-void engine_changes(struct engine *engine, const struct engine_changes *changes);
+void engine_changes(struct engine *engine, const struct engine_changes *to);
 /* The first n of those told as gone and not done yet: their ids may be used again, and go on with the numbers that the seats have for them. */
 void engine_changes_done(struct engine *engine, size_t n);
 

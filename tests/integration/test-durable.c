@@ -209,7 +209,11 @@ static void test_known(void **state)
 	/* A lease: as many units as it was, though there are not so many. */
 	request = (struct request){
 		.type = REQUEST_LEASE,
-		.lease = { .number = 4, .lease = 1, .path = text_of("held/k"), .want = 99, .ttl_ms = 60000 },
+		.lease = { .number = 4,
+			   .lease = 1,
+			   .path = text_of("held/k"),
+			   .want = 99,
+			   .ttl_ms = 60000 },
 		.known = { .present = true, .done = true, .granted = 90 },
 	};
 	reply = wire_call(wire, &request);

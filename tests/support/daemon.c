@@ -172,8 +172,7 @@ void test_daemon_await(struct test_daemon *daemon, const char *line)
 	}
 }
 
-/* Notifications of one that has ended. */
-static void drop_notifications(struct test_daemon *daemon)
+void test_daemon_drop_notifications(struct test_daemon *daemon)
 {
 	char text[4096];
 
@@ -283,7 +282,7 @@ void test_daemon_restart(struct test_daemon *daemon, int number)
 	if (number == SIGTERM && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
 		fail_with_log(daemon, "the daemon did not exit with 0");
 	}
-	drop_notifications(daemon);
+	test_daemon_drop_notifications(daemon);
 	test_daemon_spawn(daemon, NULL);
 	test_daemon_await(daemon, "READY=1");
 }

@@ -42,6 +42,9 @@ void test_daemon_await(struct test_daemon *daemon, const char *line);
 /* The next notification, as sent; free it. */
 char *test_daemon_notification(struct test_daemon *daemon);
 
+/* Those of one that has ended: the next one would wait if there were too many. */
+void test_daemon_drop_notifications(struct test_daemon *daemon);
+
 void test_daemon_signal(struct test_daemon *daemon, int number);
 /* Wait for its end: what waitpid says. */
 int test_daemon_wait(struct test_daemon *daemon);

@@ -501,12 +501,8 @@ static void cuts_after(void)
 static void test_cuts(void **state)
 {
 	static const int64_t owners[][MAX_OPS] = {
-		{ MARK_0, CUT },
-		{ MARK_1, CUT },
-		{ CUT, MARK_0, CUT },
-		{ CUT, MARK_1, CUT },
-		{ CUT, NOTE_0, CUT },
-		{ NOTE_1, CUT, MARK_0, CUT },
+		{ MARK_0, CUT },      { MARK_1, CUT },	    { CUT, MARK_0, CUT },
+		{ CUT, MARK_1, CUT }, { CUT, NOTE_0, CUT }, { NOTE_1, CUT, MARK_0, CUT },
 	};
 	static const int64_t takes[] = { 1, 1 };
 

@@ -233,11 +233,16 @@ test('StatsD-shaped', async () => {
 	for (let i = 0; i < 10; i++) {
 		statsd.increment('api.part', 0.25, 1, () => called++);
 	}
+	statsd.increment('api.tagged', ['a:b']);
+	statsd.increment('api.tagged', 2, { a: 'b' });
+	statsd.increment('api.tagged', () => called++);
+	statsd.increment('api.tagged', null, 0.5, ['a'], () => called++);
 	await new Promise((done) => statsd.close(done));
+	assert.equal(daemon.total('app/api/tagged'), 5n);
 	assert.equal(daemon.total('app/api/hits'), 7n);
 	assert.equal(daemon.total('app/api/all'), 2n);
 	assert.equal(daemon.total('app/api/part'), 2n);
-	assert.equal(called, 10);
+	assert.equal(called, 12);
 	assert.throws(() => statsd.increment('api..hits'), fails('INVALID_ARGUMENT', 'app/api//hits'));
 	let seen;
 	statsd.increment('api.hits', NaN, (error) => (seen = error));

@@ -69,6 +69,23 @@ test('what a program that has ended had added survives a kill', async () => {
 	await daemon.stop();
 });
 
+test('much more than is kept until it is durable', async () => {
+	const daemon = await Daemon.start({ keeps: true, config: '[daemon]\ncheckpoint_interval = 60s\n' });
+	const client = new Client({ url: daemon.url, maxUnacknowledged: 64 * 1024, sendIntervalMs: 1 });
+	for (let round = 0; round < 5; round++) {
+		for (let i = 0; i < 10_000; i++) {
+			client.incr(`much/${i}`);
+		}
+		await client.flush({ timeoutMs: Infinity }); // far sooner than by itself
+	}
+	await client.flush({ durable: true });
+	await daemon.kill();
+	await daemon.start();
+	assert.equal(daemon.total('much'), 50_000n);
+	await client.close();
+	await daemon.stop();
+});
+
 test('leases and holds go on over a kill', async () => {
 	const daemon = await Daemon.start({ keeps: true, config });
 	const client = new Client({ url: daemon.url });

@@ -17,6 +17,7 @@ const BACKOFF_MAX_MS = 2000;
 const SILENCE_MS = 5000; // with an answer due, or over TCP: then a Ping
 const ANSWER_MS = 15000; // of silence in all: then the connection is taken for dead
 const REFUSED_MS = 1000; // how long a refused path is not asked for again
+const COMMIT_RETRY_MS = 1000; // after the daemon could not write its file
 const MAX_FAULTS = 5; // connections that the daemon ends because of one batch
 const MAX_PATHS = 1000; // in one Intern
 const PATH_BYTES = 520; // of one path in it, at the most
@@ -64,6 +65,8 @@ export class Link {
 	#triedAt = -Infinity;
 	#heardAt = 0;
 	#pingId = 0;
+	#commitId = 0; // of a Flush that is to have what is kept over with
+	#commitAt = -Infinity; // not before this
 	#faults = 0;
 	#faultBatch = 0;
 	#nextId = 1;
@@ -256,7 +259,7 @@ export class Link {
 		socket?.destroy();
 		cancel(this.#timer);
 		this.#out = [];
-		this.#pingId = 0;
+		this.#pingId = this.#commitId = 0;
 		for (const telling of this.#tellings.values()) {
 			telling.counters.forEach((counter) => (counter._told = 0));
 		}
@@ -307,9 +310,17 @@ export class Link {
 		for (const question of this.#questions.splice(0)) {
 			this.#asked.set(this.#put({ body: question.body }), question);
 		}
+		this.#commit();
 		if (!wasDue && this.#isDue) {
 			this.#heardAt = now();
 			this.#watch();
+		}
+	}
+
+	/** Don't wait for the daemon to write its file by itself when much is kept until then. */
+	#commit(): void {
+		if (this.keeps && this.#commitId === 0 && (this.outbox.isHalfFull || this.operations.isHalfFull) && now() >= this.#commitAt) {
+			this.#commitId = this.#put({ body: { case: 'flush', value: { durable: true } } });
 		}
 	}
 
@@ -499,6 +510,9 @@ export class Link {
 			}
 		} else if (id === this.#pingId) {
 			this.#pingId = 0;
+		} else if (id === this.#commitId) {
+			this.#commitId = 0;
+			this.#commitAt = answer.case === 'error' ? now() + COMMIT_RETRY_MS : -Infinity;
 		} else if (this.#adds.delete(id)) {
 			this.#takeApplied(answer);
 		} else {

@@ -112,6 +112,11 @@ export class Operations {
 		return this.#queue.length > 0 || this.#kept.length > 0;
 	}
 
+	/** Much is kept. */
+	get isHalfFull(): boolean {
+		return this.#bytes >= this.maxBytes / 2;
+	}
+
 	/** False: it was sent, so that nobody can say what comes of it. */
 	withdraw(operation: Operation): boolean {
 		const at = operation.number === 0 ? this.#queue.indexOf(operation) : -1;
@@ -147,6 +152,10 @@ export class Operations {
 	#hasRoom(): boolean {
 		const [oldest] = this.#open;
 
+		// New ones don't wait for a disk that fails: then the oldest of those that are kept are let go.
+		while (this.#bytes >= this.maxBytes && this.#kept[0]?.known !== undefined) {
+			this.#dropOldest();
+		}
 		return this.#bytes < this.maxBytes && (oldest === undefined || this.#next - oldest.number < this.window);
 	}
 

@@ -123,6 +123,11 @@ export class Outbox {
 		return this.#dirty.length > 0 || this.kept.length > 0;
 	}
 
+	/** Much is kept. */
+	get isHalfFull(): boolean {
+		return this.#bytes >= this.maxBytes / 2;
+	}
+
 	/** Something was sent, and not answered. */
 	get isUnanswered(): boolean {
 		return this.#toSend > 0 && this.kept[this.#toSend - 1]?.applied === false;

@@ -23,7 +23,10 @@ export interface StatsDOptions extends ClientOptions {
 /** Called when a call has been taken; nothing was sent yet then. */
 export type StatsDCallback = (error?: Error) => void;
 
-type Rest = [sampleRate?: number, callback?: StatsDCallback] | [callback?: StatsDCallback];
+/** Tags of a call. They are taken, and have no effect: what differs in them alone is counted together. */
+export type StatsDTags = readonly string[] | { readonly [key: string]: string };
+
+type Rest = [sampleRate?: number | StatsDTags | StatsDCallback, tags?: StatsDTags | StatsDCallback, callback?: StatsDCallback];
 
 interface Stat {
 	readonly counter: Counter;
@@ -32,9 +35,9 @@ interface Stat {
 }
 
 /**
- * Counts as hot-shots and node-statsd do: `increment(stat, value?, sampleRate?, callback?)`. Dots of a name part its path: `api.hits` is
- * counted at `api/hits`. A sample rate is taken and has no effect: every call is counted, exactly. Fractions are carried until they make
- * a whole. There are no tags, timings or sets: rationd counts.
+ * Counts as hot-shots and node-statsd do: `increment(stat, value?, sampleRate?, tags?, callback?)`. Dots of a name part its path: `api.hits`
+ * is counted at `api/hits`. A sample rate is taken and has no effect: every call is counted, exactly. Nor have tags. Fractions are carried until
+ * they make a whole. There are no timings, gauges that are set, or sets: rationd counts.
  */
 export class StatsD {
 	/** The client that counts. */
@@ -56,13 +59,13 @@ export class StatsD {
 	}
 
 	/** Add `value`, by default 1, to one stat or to each of several. */
-	increment(stat: string | readonly string[], value = 1, ...rest: Rest): void {
-		this.#add(stat, value, rest);
+	increment(stat: string | readonly string[], value?: number | StatsDTags | StatsDCallback | null, ...rest: Rest): void {
+		this.#add(stat, +1, [value, ...rest]);
 	}
 
 	/** Take `value`, by default 1, off: of a gauge. */
-	decrement(stat: string | readonly string[], value = 1, ...rest: Rest): void {
-		this.#add(stat, -value, rest);
+	decrement(stat: string | readonly string[], value?: number | StatsDTags | StatsDCallback | null, ...rest: Rest): void {
+		this.#add(stat, -1, [value, ...rest]);
 	}
 
 	/** Deliver what is left and end; a client that was given goes on. */
@@ -72,15 +75,17 @@ export class StatsD {
 		closed.then(() => callback?.(), (error: Error) => this.#report(error, callback));
 	}
 
-	#add(names: string | readonly string[], value: number, rest: Rest): void {
+	#add(names: string | readonly string[], sign: number, rest: readonly unknown[]): void {
 		const callback = rest.find((one) => typeof one === 'function') as StatsDCallback | undefined;
+		// A value may be left out before tags and callbacks.
+		const value = rest[0] === null || ['undefined', 'function', 'object'].includes(typeof rest[0]) ? 1 : rest[0];
 
 		try {
 			if (typeof value !== 'number' || !Number.isFinite(value)) {
 				throw invalid(`expected a number, not ${String(value)}`, String(names));
 			}
 			for (const name of typeof names === 'string' ? [names] : names) {
-				this.#addTo(this.#stats.get(name) ?? this.#stat(name), value);
+				this.#addTo(this.#stats.get(name) ?? this.#stat(name), sign * value);
 			}
 		} catch (error) {
 			this.#report(error as Error, callback);

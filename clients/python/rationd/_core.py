@@ -198,6 +198,9 @@ class Core:
             raise self.late(item) from None
         except CancelledError:
             raise self.late(item) from None
+        except BaseException:
+            future.cancel()  # nobody waits any more: KeyboardInterrupt, or the failure itself
+            raise
 
     def late(self, item: str | None = None) -> RationError:
         """The error of who has waited in vain."""
@@ -429,6 +432,10 @@ class Core:
                 self._end()
             return
         self._collect()
+        if self.operations.drop_waiting(ClientClosed()):
+            # A session whose charges wait can't be ended; its connection can.
+            self.link.fail(now, "the client is closing")
+            self.link.retry_at = now
         delivered = self.outbox.settled() >= self.outbox.given and self.operations.idle() and not self.leases
         durable = self.not_durable or not self.outbox.kept and self.operations.settled()
         if now >= self.close_by:

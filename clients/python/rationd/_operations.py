@@ -126,6 +126,17 @@ class Operations:
         """All are answered."""
         return not self.queued and all(operation.known for operation in self.kept)
 
+    def drop_waiting(self, error: RationError) -> bool:
+        """If nothing but charges that wait for room is unanswered: end those. The connection must be ended, too."""
+        waiting = [operation for operation in self.kept if operation.known is None]
+        if self.queued or not waiting or not all(operation.waits_for_room() for operation in waiting):
+            return False
+        self.kept = deque(operation for operation in self.kept if operation.known)
+        self.kept_bytes = sum(operation.size for operation in self.kept)
+        for operation in waiting:
+            operation.end(None, error)
+        return True
+
     def settled(self) -> bool:
         """None is needed any more."""
         return not self.queued and not self.kept

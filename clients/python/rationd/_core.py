@@ -101,6 +101,7 @@ class Core:
         self.giving_up = False  # what is left is lost, of which is said how much it is
         self.close_by = 0.0
         self.end_by: float | None = None
+        self.linger_by = 0.0
         self.not_durable = False
         self.closed = False
         self.n_undelivered = 0
@@ -453,7 +454,10 @@ class Core:
 
     def _say_end(self, now: float) -> None:
         if self.link.state is not State.UP:
-            self._end()
+            # There is a session if it was ever welcomed; it is worth a moment to end it.
+            self.linger_by = self.linger_by or now + END_TIME
+            if not self.link.incarnation or now >= self.linger_by:
+                self._end()
             return
 
         def take(reply: pb.Reply) -> bool:

@@ -33,7 +33,11 @@ say 'they are made'
 cpack --config "$BUILD/CPackConfig.cmake" -B /tmp/packing -D CPACK_OUTPUT_FILE_PREFIX=/tmp/packages >/tmp/cpack.log 2>&1 ||
 	fail "$(cat /tmp/cpack.log)"
 version=$(dpkg-deb --field /tmp/packages/rationd_*.deb Version)
-expect 3 count_packages
+with_python=()
+if command -v protoc >/dev/null && [[ -x /usr/bin/python3 ]] && dpkg --status python3-protobuf >/dev/null 2>&1; then
+	with_python=(python3-rationd)
+fi
+expect $((3 + ${#with_python[@]})) count_packages
 
 say 'installed: it runs, and starts at boot'
 install rationd libration0 libration-dev
@@ -56,6 +60,21 @@ C
 # shellcheck disable=SC2046 # several words they are
 cc try.c -o try $(pkg-config --cflags --libs ration)
 expect_status 0 ./try
+
+if ((${#with_python[@]} > 0)); then
+	say 'a program in Python counts with what is installed'
+	install python3-rationd
+	expect '' dpkg --verify python3-rationd
+	cat >try.py <<'PYTHON'
+import importlib.metadata
+import rationd
+with rationd.Client() as client:
+    client.incr("requests/python", 5)
+    client.flush()
+    print(client.get("requests/python", consistency="exact").total, importlib.metadata.version("rationd"))
+PYTHON
+	expect "5 $version" env -u PYTHONPATH /usr/bin/python3 try.py
+fi
 
 say 'upgraded: the daemon is a new one, no connection was refused, settings stay'
 printf '[daemon]\nmax_items = 7\n' >/etc/rationd/rationd.conf
@@ -84,10 +103,10 @@ expect inactive systemctl is-active rationd.socket
 
 say 'and installed again, purged: nothing is left'
 install rationd
-dpkg --purge rationd libration-dev libration0 >/dev/null 2>&1 || fail 'the purge failed'
+dpkg --purge rationd libration-dev libration0 "${with_python[@]}" >/dev/null 2>&1 || fail 'the purge failed'
 [[ ! -e /run/rationd ]] || fail 'its folder is left'
 expect '' find /etc /usr/bin /usr/sbin /usr/include /usr/lib/systemd /usr/lib/sysusers.d /usr/lib/tmpfiles.d \
-	/usr/share/bash-completion /usr/share/doc /usr/share/man /var/lib/systemd \
+	/usr/lib/python3/dist-packages /usr/share/bash-completion /usr/share/doc /usr/share/man /var/lib/systemd \
 	\( -name 'rationd*' -o -name 'rationctl*' -o -name 'libration*' -o -name 'ration.h' \)
 expect inactive systemctl is-active rationd.service
 say 'done'

@@ -354,7 +354,8 @@ static void let_go(struct link *link, int64_t now)
 		link->full_since = now;
 	}
 	if (link->commit.code != 0 || now - link->full_since >= LINK_FULL_MS) {
-		answered_shrink(&link->operations->answered, link->operations->max_bytes);
+		/* And some more, so that not each waits anew. */
+		answered_shrink(&link->operations->answered, link->operations->max_bytes / 4 * 3);
 	}
 }
 

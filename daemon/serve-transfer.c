@@ -7,6 +7,7 @@
 #include "daemon/clock.h"
 #include "daemon/connection.h"
 #include "daemon/daemon.h"
+#include "daemon/keep.h"
 #include "daemon/worker.h"
 #include "lib/engine/engine.h"
 #include "lib/engine/keep.h"
@@ -146,6 +147,7 @@ static void import_some(struct connection *connection, const struct import *impo
 
 	keep_note(worker);
 	worker->turn_left -= end - at < worker->turn_left ? end - at : worker->turn_left;
+	keep_note(worker);
 	for (; at < end && !connection->lost; at++) {
 		const struct import_item *item = &import->items[at];
 		int r = engine_set(worker->engine, item->path.at, item->path.len, item->own, time);
@@ -269,6 +271,7 @@ static int reset_some(struct reset_job *self, bool *ret_done)
 
 	keep_note(worker);
 	arena_reset(&worker->out);
+	keep_note(worker);
 	r = engine_walk(worker->daemon->engine, self->root.at, self->root.len, UINT32_MAX,
 			SERVE_TURN, &self->cursor, note_path, &part, ret_done);
 	if (r == 0 && part.no_memory) {

@@ -7,10 +7,12 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	N_LONG = 40000,
@@ -348,6 +350,45 @@ static void test_adds_at_the_same_time(void **state)
 	(void)wire_free(wire);
 }
 
+/* It is in the state file soon, though no session has done anything; and is there after a kill. */
+static void test_what_is_set_is_kept(void **state)
+{
+	struct test_daemon *daemon = test_daemon_prepare(config);
+	static const struct import_item items[] = {
+		{ .path = { .at = "requests/a", .len = 10 }, .own = 40 },
+		{ .path = { .at = "requests/b", .len = 10 }, .own = 2 },
+		{ .path = { .at = "jobs/a", .len = 6 }, .own = -7 },
+	};
+	const struct request flush = { .type = REQUEST_FLUSH, .flush = { .durable = true } };
+	struct wire *wire;
+	int64_t before, until = test_now_ms() + TEST_DAEMON_PATIENCE_MS;
+
+	(void)state;
+	daemon->keeps = true;
+	test_daemon_spawn(daemon, NULL);
+	test_daemon_await(daemon, "READY=1");
+	wire = begin(daemon, 0);
+	before = wire_status(wire, "checkpoints");
+	assert_int_equal(import(wire, items, 3).imported.n_errors, 0);
+	while (wire_status(wire, "checkpoints") == before) {
+		assert_true(test_now_ms() < until);
+		(void)usleep(5000);
+	}
+	assert_int_equal(reset(wire, "requests/b").type, REPLY_RESET);
+	assert_true(wire_call(wire, &flush).flushed.durable);
+	(void)wire_free(wire);
+	test_daemon_signal(daemon, SIGKILL);
+	(void)test_daemon_wait(daemon);
+	test_daemon_spawn(daemon, NULL);
+	test_daemon_await(daemon, "READY=1");
+	wire = begin(daemon, 0);
+	assert_total(wire, "requests", 40);
+	assert_total(wire, "requests/b", 0);
+	assert_total(wire, "jobs", -7);
+	(void)wire_free(wire);
+	test_daemon_stop(daemon);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -360,6 +401,7 @@ int main(void)
 		TEST(test_large_ones_are_done_in_parts),
 		TEST(test_a_large_one_whose_client_goes),
 		TEST(test_adds_at_the_same_time),
+		cmocka_unit_test(test_what_is_set_is_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

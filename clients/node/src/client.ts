@@ -2,15 +2,16 @@ import { EventEmitter } from 'node:events';
 import { writeSync } from 'node:fs';
 import { addressOf } from './address.js';
 import { amountOf, chargeOf, optionOf, type Amount } from './amount.js';
-import { cancel, later, now, type Timer } from './clock.js';
+import { Calls, timeoutOf } from './calls.js';
+import { cancel, later, type Timer } from './clock.js';
 import type { Counter } from './counter.js';
 import { codeName, invalid, RationError } from './error.js';
 import { deliver, dismiss, enroll, type Bequest } from './exit.js';
 import { Consistency as WireConsistency, Kind as WireKind, type Metric as WireMetric } from './generated/ration_pb.js';
 import { Hold } from './hold.js';
 import { Lease, type LeaseHost, type LeaseOptions } from './lease.js';
-import { Link, type Question } from './link.js';
-import { errorOf, Operations, type Operation, type OperationBody } from './operations.js';
+import { Link } from './link.js';
+import { Operations } from './operations.js';
 import { Outbox } from './outbox.js';
 import { checkPath } from './path.js';
 import {
@@ -53,8 +54,8 @@ export class Client extends EventEmitter<ClientEvents> {
 	readonly #link: Link;
 	readonly #outbox: Outbox;
 	readonly #operations: Operations;
+	readonly #calls: Calls;
 	readonly #sendIntervalMs: number;
-	readonly #timeoutMs: number;
 	readonly #exitTimeoutMs: number;
 	readonly #lifetimeMs: number;
 	readonly #leases = new Set<Lease>();
@@ -62,8 +63,6 @@ export class Client extends EventEmitter<ClientEvents> {
 	readonly #warned = new Set<string>();
 	#nextLease = 1;
 	#timer: Timer | undefined;
-	#awaiting = 0;
-	#isClosed = false;
 	#resting: Promise<void> | undefined;
 	#failedAt = -1; // how much had been added when the end of the program could not deliver it
 
@@ -74,7 +73,6 @@ export class Client extends EventEmitter<ClientEvents> {
 		const address = addressOf(given.url);
 
 		this.#sendIntervalMs = optionOf(given.sendIntervalMs ?? 50, 'sendIntervalMs', 1, 60_000);
-		this.#timeoutMs = timeoutOf(given.timeoutMs ?? 5000);
 		this.#exitTimeoutMs = optionOf(given.exitTimeoutMs ?? 2000, 'exitTimeoutMs', 0, 3_600_000);
 		this.#lifetimeMs = optionOf(given.sessionLifetimeMs ?? 60_000, 'sessionLifetimeMs', 0, MAX_WAIT_MS);
 		const bytes = optionOf(given.maxUnacknowledged ?? 4 * 1024 * 1024, 'maxUnacknowledged', 64 * 1024, 1024 ** 3);
@@ -87,6 +85,7 @@ export class Client extends EventEmitter<ClientEvents> {
 			down: (error) => this.emit('disconnect', error),
 			unreachable: (error) => this.#leases.forEach((lease) => lease._unreachable(error)),
 		});
+		this.#calls = new Calls(this.#link, this.#operations, given.timeoutMs ?? 5000);
 		enroll(this);
 	}
 
@@ -132,8 +131,8 @@ export class Client extends EventEmitter<ClientEvents> {
 	 * file too, so that it survives any crash (`FAILED_PRECONDITION`: the daemon has none).
 	 */
 	async flush(options: FlushOptions = {}): Promise<void> {
-		this.#checkOpen();
-		const rest = restOf(options, this.#timeoutMs);
+		this.#calls.checkOpen();
+		const rest = this.#calls.restOf(options);
 
 		await this.#whenApplied(rest());
 		await this.#fold(options.durable ?? false, rest());
@@ -143,11 +142,11 @@ export class Client extends EventEmitter<ClientEvents> {
 		const applied = new Promise<void>((done) => this.#outbox.whenApplied(done));
 
 		this.#send();
-		return this.pause(applied, options, () => {});
+		return this.#calls.wait(applied, options);
 	}
 
 	async #fold(durable: boolean, options: CallOptions): Promise<void> {
-		const isDurable = await this.#ask({ case: 'flush', value: { durable } }, options, undefined, (answer) =>
+		const isDurable = await this.#calls.ask({ case: 'flush', value: { durable } }, options, undefined, (answer) =>
 			answer.case === 'flushed' ? answer.value.durable : undefined);
 
 		if (durable && !isDurable) {
@@ -180,7 +179,7 @@ export class Client extends EventEmitter<ClientEvents> {
 		paths.forEach(checkPath);
 		const body: Body = { case: 'get', value: { paths: [...paths], consistency: consistencyOf(options) } };
 
-		return this.#ask(body, options, paths.length === 1 ? paths[0] : undefined, (answer) =>
+		return this.#calls.ask(body, options, paths.length === 1 ? paths[0] : undefined, (answer) =>
 			answer.case !== 'values' ? undefined : paths.map((path, i) => {
 				const value = answer.value.values[i];
 				return value?.code === 5 ? undefined : valueOf(path, value);
@@ -191,7 +190,7 @@ export class Client extends EventEmitter<ClientEvents> {
 	async view(options: GetOptions = {}): Promise<View> {
 		const body: Body = { case: 'get', value: { paths: [], consistency: consistencyOf(options) } };
 
-		return this.#ask(body, options, undefined, (answer) => (answer.case === 'values' ? viewOf(answer.value.view) : undefined));
+		return this.#calls.ask(body, options, undefined, (answer) => (answer.case === 'values' ? viewOf(answer.value.view) : undefined));
 	}
 
 	/**
@@ -210,7 +209,7 @@ export class Client extends EventEmitter<ClientEvents> {
 			const isFirst = cursor.length === 0;
 			let entries: Entry[] = [];
 			const body: Body = { case: 'walk', value: { root, depth, consistency, limit: BigInt(MAX_PATHS), cursor } };
-			cursor = await this.#ask(body, options, root === '' ? undefined : root, (answer) => {
+			cursor = await this.#calls.ask(body, options, root === '' ? undefined : root, (answer) => {
 				if (answer.case === 'error' && answer.value.code === 3 && !isFirst) {
 					throw new RationError('ABORTED', 'the daemon was started anew during the walk', root);
 				}
@@ -228,7 +227,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
 	/** What the daemon says of itself, by name. */
 	status(options: CallOptions = {}): Promise<Map<string, Amount | string>> {
-		return this.#ask({ case: 'status', value: {} }, options, undefined, (answer) =>
+		return this.#calls.ask({ case: 'status', value: {} }, options, undefined, (answer) =>
 			answer.case !== 'status' ? undefined : new Map(answer.value.items.map(({ name, value }) =>
 				[name, value.case === 'number' ? amountOf(value.value) : (value.value ?? '')])));
 	}
@@ -236,7 +235,7 @@ export class Client extends EventEmitter<ClientEvents> {
 	/** What a metric is. */
 	metric(name: string, options: CallOptions = {}): Promise<Metric> {
 		checkPath(name);
-		return this.#ask({ case: 'metricGet', value: { name } }, options, name, (answer) =>
+		return this.#calls.ask({ case: 'metricGet', value: { name } }, options, name, (answer) =>
 			answer.case === 'metric' ? metricOf(answer.value) : undefined);
 	}
 
@@ -254,7 +253,7 @@ export class Client extends EventEmitter<ClientEvents> {
 			expireAfterMs: BigInt(optionOf(metric.expireAfterMs ?? 0, 'expireAfterMs', 0, Number.MAX_SAFE_INTEGER)),
 		};
 
-		return this.#ask({ case: 'metricSet', value: { metric: value } }, options, name, (answer) =>
+		return this.#calls.ask({ case: 'metricSet', value: { metric: value } }, options, name, (answer) =>
 			answer.case === 'metric' ? metricOf(answer.value) : undefined);
 	}
 
@@ -276,7 +275,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
 	async #charge(items: Items, options: ChargeOptions): Promise<ChargeResult> {
 		const waitMs = options.waitMs === undefined ? 0 : Math.min(MAX_WAIT_MS, Math.ceil(timeoutOf(options.waitMs, 'waitMs')));
-		const timeoutMs = timeoutOf(options.timeoutMs ?? this.#timeoutMs);
+		const timeoutMs = timeoutOf(options.timeoutMs ?? this.#calls.timeoutMs);
 		const { dryRun = false, detached = false } = options;
 		const value = { items: items.map(([path, amount]) => ({ path, amount })), dryRun, detached, waitMs };
 		const [first] = items[0] as Items[number];
@@ -284,9 +283,9 @@ export class Client extends EventEmitter<ClientEvents> {
 			answer.case === 'charged' ? chargeResultOf(answer.value.granted, answer.value.bindings, answer.value.omitted) : undefined;
 
 		if (dryRun) {
-			return this.#ask({ case: 'charge', value }, { ...options, timeoutMs }, items.length === 1 ? first : undefined, result);
+			return this.#calls.ask({ case: 'charge', value }, { ...options, timeoutMs }, items.length === 1 ? first : undefined, result);
 		}
-		const answer = await this.#operate({ case: 'charge', value }, { ...options, timeoutMs: timeoutMs + waitMs }, items.length === 1 ? first : undefined,
+		const answer = await this.#calls.operateNow({ case: 'charge', value }, { ...options, timeoutMs: timeoutMs + waitMs }, items.length === 1 ? first : undefined,
 			// It is granted though nobody waits any more.
 			(late) => late.case === 'charged' && late.value.granted && this.#unchargeAll(items, detached));
 		return result(answer) as ChargeResult;
@@ -296,7 +295,7 @@ export class Client extends EventEmitter<ClientEvents> {
 		return new Promise<void>((done) => {
 			let n = items.length;
 			for (const [path, amount] of items) {
-				this.operate({ case: 'uncharge', value: { path, amount, detached } }, () => --n === 0 && done());
+				this.#calls.operate({ case: 'uncharge', value: { path, amount, detached } }, () => --n === 0 && done());
 			}
 		});
 	}
@@ -306,7 +305,7 @@ export class Client extends EventEmitter<ClientEvents> {
 		checkPath(path);
 		const value = { path, amount: chargeOf(amount, path), detached: options.detached ?? false };
 
-		await this.#operate({ case: 'uncharge', value }, options, path, () => {});
+		await this.#calls.operateNow({ case: 'uncharge', value }, options, path, () => {});
 	}
 
 	/** Charge a gauge until the hold is released or disposed of. Throws a {@link RefusedError} if it is refused. */
@@ -357,7 +356,7 @@ export class Client extends EventEmitter<ClientEvents> {
 		const released = this.#unchargeAll(items, false);
 
 		if (this.#link.isUp) {
-			await this.pause(released, {}, () => {}).catch(() => {}); // It goes on in the background.
+			await this.#calls.wait(released, {}).catch(() => {}); // It goes on in the background.
 		}
 	}
 
@@ -366,16 +365,16 @@ export class Client extends EventEmitter<ClientEvents> {
 	 * the daemon has answered, see {@link Lease.wait}.
 	 */
 	lease(path: string, want: number, options: LeaseOptions = {}): Lease {
-		this.#checkOpen();
+		this.#calls.checkOpen();
 		checkPath(path);
 		if (this.#lifetimeMs < 1000) {
 			throw invalid('leases need a sessionLifetimeMs of 1,000 or more', path);
 		}
 		const host: LeaseHost = {
 			isUp: () => this.#link.isUp,
-			operate: (body, done) => this.operate(body, done),
+			operate: (body, done) => this.#calls.operate(body, done),
 			addOpened: (at, n) => this.#addOpened(at, n),
-			pause: (promise, how, give) => this.pause(promise, how, give),
+			wait: (promise, how, give) => this.#calls.wait(promise, how, give),
 			closed: (closed) => this.#leases.delete(closed),
 		};
 		const lease = new Lease(host, () => this.#nextLease++, path, want, options);
@@ -396,10 +395,10 @@ export class Client extends EventEmitter<ClientEvents> {
 	 * could not be delivered, and says how much; it is reported by the event `loss` too, path by path.
 	 */
 	async close(options: CallOptions = {}): Promise<void> {
-		if (this.#isClosed) {
+		if (this.#calls.isClosed) {
 			return;
 		}
-		this.#isClosed = true;
+		this.#calls.isClosed = true;
 		this.#outbox.closed = true;
 		dismiss(this);
 		const error = await this.#deliver({ timeoutMs: this.#exitTimeoutMs, ...options });
@@ -420,20 +419,20 @@ export class Client extends EventEmitter<ClientEvents> {
 
 	/** Bring everything to the daemon, for good if it keeps anything, and end the session. Says what could not be done. */
 	async #deliver(options: CallOptions): Promise<RationError | undefined> {
-		const rest = restOf(options, this.#timeoutMs);
+		const rest = this.#calls.restOf(options);
 
 		try {
 			const returned = [...this.#leases].map((lease) => lease._rest());
 			if (this.#outbox.isDue || this.#operations.isDue) {
 				await this.#whenApplied(rest());
-				await this.pause(Promise.all(returned), rest(), () => {});
+				await this.#calls.wait(Promise.all(returned), rest());
 			}
 			if (this.#outbox.isKept || (this.#link.keeps && this.#operations.isKept)) {
 				await this.#settle(rest());
 			}
 			if (this.#link.isKnown) {
 				const most = Math.min(END_MS, rest().timeoutMs ?? END_MS);
-				await this.#ask({ case: 'end', value: {} }, { timeoutMs: most }, undefined, () => true).catch(() => {});
+				await this.#calls.ask({ case: 'end', value: {} }, { timeoutMs: most }, undefined, () => true).catch(() => {});
 			}
 		} catch (error) {
 			return this.#undelivered(error as RationError);
@@ -509,12 +508,6 @@ export class Client extends EventEmitter<ClientEvents> {
 
 	// ---- inside ----
 
-	#checkOpen(): void {
-		if (this.#isClosed) {
-			throw new RationError('FAILED_PRECONDITION', 'this client is closed');
-		}
-	}
-
 	/** Growth has begun to wait. */
 	#wake(): void {
 		if (this.#timer === undefined) {
@@ -554,124 +547,6 @@ export class Client extends EventEmitter<ClientEvents> {
 		this.#holds.clear();
 	}
 
-	/** @internal Wait for something, no longer than said; meanwhile the program goes on. */
-	async pause<T>(promise: Promise<T>, options: CallOptions, give: (error: unknown) => void): Promise<T> {
-		const timeoutMs = timeoutOf(options.timeoutMs ?? this.#timeoutMs);
-		const { signal } = options;
-		let timer: Timer | undefined;
-		let abort = (): void => {};
-
-		this.#await(+1);
-		try {
-			const over = new Promise<never>((_, fail) => {
-				const end = (error: unknown): void => {
-					give(error);
-					fail(error);
-				};
-				timer = timeoutMs === Infinity ? undefined : later(() => end(this.#timeOver(timeoutMs)), timeoutMs);
-				abort = () => end(signal?.reason);
-				signal?.addEventListener('abort', abort);
-				if (signal?.aborted) {
-					abort();
-				}
-			});
-			return await Promise.race([promise, over]);
-		} finally {
-			cancel(timer);
-			signal?.removeEventListener('abort', abort);
-			this.#await(-1);
-		}
-	}
-
-	#await(change: number): void {
-		this.#awaiting += change;
-		this.#link.await(this.#awaiting > 0);
-	}
-
-	#timeOver(timeoutMs: number): RationError {
-		return this.#link.isUp
-			? new RationError('DEADLINE_EXCEEDED', `no answer within ${Math.round(timeoutMs)} ms`, this.url)
-			: new RationError('UNAVAILABLE', this.#link.reason, this.url);
-	}
-
-	/** `take` gives what the answer says, undefined if it is not one to this question, or 'more' if there is more to come. */
-	async #ask<T>(
-		body: Body, options: CallOptions, item: string | undefined, take: (answer: Answer) => T | 'more' | undefined, again?: () => void,
-	): Promise<T> {
-		let question: Question | undefined;
-		const asked = new Promise<T>((done, fail) => {
-			question = {
-				body,
-				take: (answer) => {
-					try {
-						const taken = take(answer);
-						if (taken === 'more') {
-							return false;
-						}
-						if (taken === undefined) {
-							throw errorOf(answer, item);
-						}
-						done(taken);
-					} catch (error) {
-						fail(error);
-					}
-					return true;
-				},
-				again: () => again?.(),
-				fail,
-			};
-		});
-
-		if (this.#isClosed && body.case !== 'flush' && body.case !== 'end') {
-			throw new RationError('FAILED_PRECONDITION', 'this client is closed');
-		}
-		this.#link.ask(question as Question);
-		return this.pause(asked, options, () => this.#link.forget(question as Question));
-	}
-
-	/** @internal Have an operation done whenever the daemon is there; `done` gets an answer of any kind. */
-	operate(body: OperationBody, done: (answer: Answer, operation: Operation) => void): void {
-		this.#add(body, true, done, () => {});
-	}
-
-	#add(body: OperationBody, lasting: boolean, answer: Operation['answer'], fail: Operation['fail']): Operation {
-		const operation: Operation = { body, id: 0, number: 0, sentAt: 0, lasting, known: undefined, final: false, faults: 0, answer, fail };
-
-		this.#operations.add(operation);
-		this.#link.hurry();
-		this.#link.pump();
-		return operation;
-	}
-
-	/** Have an operation done, or say that it was not; `late` gets its answer if that comes when nobody waits any more. */
-	async #operate(body: OperationBody, options: CallOptions, item: string | undefined, late: (answer: Answer) => void): Promise<Answer> {
-		let operation: Operation | undefined;
-
-		this.#checkOpen();
-		const answered = new Promise<Answer>((done, fail) => {
-			operation = this.#add(body, false, (answer) => (answer.case === 'error' ? fail(errorOf(answer, item)) : done(answer)), fail);
-		});
-		return this.pause(answered, options, () => {
-			if (operation !== undefined && !this.#operations.withdraw(operation)) {
-				operation.answer = late;
-				operation.fail = () => {};
-			}
-		});
-	}
-}
-
-function timeoutOf(ms: unknown, name = 'timeoutMs'): number {
-	if (typeof ms !== 'number' || !(ms >= 0)) {
-		throw invalid(`expected a number of milliseconds, not ${String(ms)}`, name);
-	}
-	return ms > 2 ** 31 - 1 ? Infinity : ms;
-}
-
-/** The same options with the time that is left of theirs. */
-function restOf(options: CallOptions, timeoutMs: number): () => CallOptions {
-	const deadline = now() + timeoutOf(options.timeoutMs ?? timeoutMs);
-
-	return () => ({ ...options, timeoutMs: Math.max(0, deadline - now()) });
 }
 
 function consistencyOf(options: GetOptions): WireConsistency {

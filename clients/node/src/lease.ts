@@ -31,7 +31,7 @@ export interface LeaseHost {
 	operate(body: OperationBody, done: (answer: Answer, operation: Operation) => void): void;
 	/** Tell what was granted without the daemon as an addition, if it is a counter's. */
 	addOpened(path: string, n: number): void;
-	pause<T>(promise: Promise<T>, options: CallOptions, give: () => void): Promise<T>;
+	wait<T>(promise: Promise<T>, options: CallOptions, give?: () => void): Promise<T>;
 	closed(lease: Lease): void;
 }
 
@@ -159,7 +159,7 @@ export class Lease {
 		});
 		this.#retryAt = -Infinity;
 		this.#step();
-		await this.#host.pause(promise, options, () => this.#waiters.delete(waiter as Waiter));
+		await this.#host.wait(promise, options, () => this.#waiters.delete(waiter as Waiter));
 	}
 
 	/** Report what was spent and return the rest. Spent units of a gauge stay held by the client. Gives the units that were left. */
@@ -171,7 +171,7 @@ export class Lease {
 
 		this.#isClosed = true;
 		this.#fail(new RationError('ABORTED', 'the lease was closed', this.path));
-		await this.#host.pause(this.#return(), options, () => {});
+		await this.#host.wait(this.#return(), options);
 		return left;
 	}
 

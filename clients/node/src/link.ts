@@ -2,11 +2,11 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import type { Address } from './address.js';
 import { cancel, later, now, type Timer } from './clock.js';
-import type { Counter } from './counter.js';
 import { codeName, codes, RationError } from './error.js';
 import type { Reply, Welcome } from './generated/ration_pb.js';
 import type { Operations } from './operations.js';
 import type { Outbox } from './outbox.js';
+import { Telling } from './telling.js';
 import { FrameReader, frameOf, type Answer, type Body, type RequestInit } from './wire.js';
 
 const VERSION = 1;
@@ -16,11 +16,8 @@ const BACKOFF_MIN_MS = 50;
 const BACKOFF_MAX_MS = 2000;
 const SILENCE_MS = 5000; // with an answer due, or over TCP: then a Ping
 const ANSWER_MS = 15000; // of silence in all: then the connection is taken for dead
-const REFUSED_MS = 1000; // how long a refused path is not asked for again
 const COMMIT_RETRY_MS = 1000; // after the daemon could not write its file
 const MAX_FAULTS = 5; // connections that the daemon ends because of one batch
-const MAX_PATHS = 1000; // in one Intern
-const PATH_BYTES = 520; // of one path in it, at the most
 
 /** @internal A question without a number: asked again on the next connection if this one breaks. */
 export interface Question {
@@ -41,11 +38,6 @@ export interface LinkEvents {
 	unreachable(error: RationError): void;
 }
 
-/** What was told to the daemon by an Intern. */
-interface Telling {
-	readonly counters: readonly Counter[];
-}
-
 /** @internal The session with the daemon: one connection, made anew when it breaks, on which everything goes. */
 export class Link {
 	state: 'idle' | 'waiting' | 'connecting' | 'greeting' | 'up' = 'idle';
@@ -54,10 +46,9 @@ export class Link {
 	keeps = false;
 	/** The 16 bytes that it is known by. */
 	session: Buffer = randomBytes(16);
-	#sessions = 1; // how many sessions with handles there were: what Counter._told says
+	readonly #telling = new Telling();
 	#known = false; // the daemon has welcomed this session once
 	#incarnation = '';
-	#limits: Welcome['limits'];
 	#socket: Socket | undefined;
 	#reader = new FrameReader();
 	#timer: Timer | undefined;
@@ -73,7 +64,6 @@ export class Link {
 	#helloId = 0;
 	#out: Uint8Array[] = [];
 	#flushing = false;
-	#tellings = new Map<number, Telling>();
 	#adds = new Set<number>(); // requests that were not answered
 	#asked = new Map<number, Question>();
 	#questions: Question[] = [];
@@ -144,7 +134,7 @@ export class Link {
 		this.#close();
 		this.state = 'idle';
 		this.session = randomBytes(16);
-		this.#sessions++;
+		this.#telling.renew();
 		this.#known = false;
 		this.#incarnation = '';
 	}
@@ -260,10 +250,7 @@ export class Link {
 		cancel(this.#timer);
 		this.#out = [];
 		this.#pingId = this.#commitId = 0;
-		for (const telling of this.#tellings.values()) {
-			telling.counters.forEach((counter) => (counter._told = 0));
-		}
-		this.#tellings.clear();
+		this.#telling.broken();
 		this.#adds.clear();
 		this.#asked.forEach((question) => question.again());
 		this.#questions = [...this.#asked.values(), ...this.#questions];
@@ -302,7 +289,7 @@ export class Link {
 		const wasDue = this.#isDue;
 
 		for (let batch = this.outbox.next(); batch !== undefined; batch = this.outbox.next()) {
-			this.#tell(batch.counters, batch.number);
+			this.#telling.tell(batch.counters, batch.number, (request) => this.#put(request));
 			const value = { batch: BigInt(batch.number), handles: batch.counters.map((counter) => counter._handle), deltas: batch.deltas };
 			this.#adds.add(this.#put({ body: { case: 'add', value } }));
 		}
@@ -324,49 +311,10 @@ export class Link {
 		}
 	}
 
-	/** Have the daemon know the counters of a batch, right before it. */
-	#tell(counters: readonly Counter[], number: number): void {
-		const limits = this.#limits;
-		const most = Math.max(1, Math.min(MAX_PATHS, limits?.maxItems ?? 1, Math.floor((limits?.maxFrame ?? 0) / PATH_BYTES)));
-		const unknown = counters.filter((counter) => counter._told !== this.#sessions).sort((a, b) => a._handle - b._handle);
-
-		for (let from = 0; from < unknown.length; ) {
-			const first = (unknown[from] as Counter)._handle;
-			let to = from + 1;
-
-			while (to < unknown.length && to - from < most && unknown[to]?._handle === first + to - from) {
-				to++;
-			}
-			this.#tellRun(unknown.slice(from, to), number);
-			from = to;
-		}
-	}
-
-	#tellRun(run: Counter[], number: number): void {
-		const fit = run.filter((counter) => counter._handle < (this.#limits?.maxHandles ?? 0));
-
-		for (const counter of run) {
-			counter._told = this.#sessions;
-			counter._toldIn = number;
-			if (!fit.includes(counter)) {
-				this.#refuse(counter, codes.RESOURCE_EXHAUSTED, `the daemon takes ${this.#limits?.maxHandles} counters of a client`);
-			}
-		}
-		if (fit[0] !== undefined) {
-			const value = { firstHandle: fit[0]._handle, paths: fit.map((counter) => counter.path) };
-			this.#tellings.set(this.#put({ body: { case: 'intern', value } }), { counters: fit });
-		}
-	}
-
-	#refuse(counter: Counter, code: number, text: string): void {
-		counter._told = 0;
-		counter._refusal = { code, text, until: now() + REFUSED_MS };
-	}
-
 	// ---- watching over it ----
 
 	get #isDue(): boolean {
-		return this.#asked.size > 0 || this.#tellings.size > 0 || this.outbox.isUnanswered || this.operations.isUnanswered;
+		return this.#asked.size > 0 || this.#telling.isDue || this.outbox.isUnanswered || this.operations.isUnanswered;
 	}
 
 	#watch(): void {
@@ -447,11 +395,11 @@ export class Link {
 			this.#fail(`the daemon speaks version ${welcome.version} of the protocol, this library ${VERSION}`);
 			return;
 		}
-		this.#limits = welcome.limits;
+		this.#telling.limits = welcome.limits;
 		this.keeps = keeps;
 		this.operations.window = welcome.limits?.maxOperationsKept || this.operations.window;
 		if (!resumed) {
-			this.#sessions++;
+			this.#telling.renew();
 		}
 		this.state = 'up';
 		cancel(this.#timer);
@@ -498,12 +446,10 @@ export class Link {
 	}
 
 	#takeAnswer(id: number, answer: Answer): void {
-		const telling = this.#tellings.get(id);
 		const question = this.#asked.get(id);
 
-		if (telling !== undefined) {
-			this.#tellings.delete(id);
-			this.#takeInterned(telling, answer);
+		if (this.#telling.take(id, answer)) {
+			this.#backoff = answer.case === 'interned' ? 0 : this.#backoff;
 		} else if (question !== undefined) {
 			if (question.take(answer)) {
 				this.#asked.delete(id);
@@ -517,21 +463,6 @@ export class Link {
 			this.#takeApplied(answer);
 		} else {
 			this.#takeOperation(id, answer);
-		}
-	}
-
-	#takeInterned(telling: Telling, answer: Answer): void {
-		if (answer.case === 'interned') {
-			this.#backoff = 0;
-			for (const error of answer.value.errors) {
-				const counter = telling.counters[error.index];
-				if (counter !== undefined) {
-					this.#refuse(counter, error.code, error.text);
-				}
-			}
-		} else if (answer.case === 'error') {
-			const { code, text } = answer.value;
-			telling.counters.forEach((counter) => this.#refuse(counter, code, text));
 		}
 	}
 

@@ -28,7 +28,9 @@ class Daemon:
     def __enter__(self):
         self.folder = tempfile.mkdtemp()
         self.url = f"unix:{self.folder}/socket"
-        self.process = subprocess.Popen([RATIOND, "--ephemeral", "--listen", self.url], stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            [RATIOND, "--ephemeral", "--listen", self.url], stderr=subprocess.DEVNULL
+        )
         while not os.path.exists(self.url[5:]):
             if self.process.poll() is not None:
                 raise SystemExit(f"bench: {RATIOND} does not start")
@@ -78,7 +80,13 @@ def bench_incr(client):
     rows = []
     for _ in range(ROUNDS):
         loop = timed(nothing)
-        rows.append([timed(add_to_dictionary, counts) - loop, timed(add_one, counter) - loop, timed(add_some, counter) - loop])
+        rows.append(
+            [
+                timed(add_to_dictionary, counts) - loop,
+                timed(add_one, counter) - loop,
+                timed(add_some, counter) - loop,
+            ]
+        )
     client.flush(60)
     total = client.get("requests/acme/web", consistency="exact").total
     if total != 6 * STEPS * ROUNDS:
@@ -86,7 +94,9 @@ def bench_incr(client):
     for name, column in (("incr()", 1), ("incr(5)", 2)):
         ratio = statistics.median(row[column] / row[0] for row in rows)
         cost, plain = (statistics.median(row[at] for row in rows) for at in (column, 0))
-        print(f"counter.{name:8} {cost:6.1f} ns, a dictionary's += {plain:5.1f} ns: {ratio:5.2f} times   {verdict(ratio, 3)}")
+        print(
+            f"counter.{name:8} {cost:6.1f} ns, a dictionary's += {plain:5.1f} ns: {ratio:5.2f} times   {verdict(ratio, 3)}"
+        )
 
 
 def through_rationd(client, counters):
@@ -125,7 +135,9 @@ def bench_statsd(client):
         raise SystemExit(f"bench: {len(wrong)} counters are wrong, such as {wrong[0]}")
     ratio = statistics.median(ours / theirs for ours, theirs in rows)
     ours, theirs = (statistics.median(row[at] for row in rows) for at in (0, 1))
-    print(f"1 M increments, 1,000 paths, flushed {ours:5.2f} s, python3-statsd over UDP {theirs:5.2f} s: {ratio:5.3f} times   {verdict(ratio, 0.2)}")
+    print(
+        f"1 M increments, 1,000 paths, flushed {ours:5.2f} s, python3-statsd over UDP {theirs:5.2f} s: {ratio:5.3f} times   {verdict(ratio, 0.2)}"
+    )
 
 
 with Daemon() as daemon, rationd.Client(daemon.url) as client:

@@ -79,7 +79,7 @@ class Daemon:
         self.inbox = []  # requests for the script
         self.flushes = []
         self.session = None
-        self.handles, self.refused, self.values = {}, {}, {}
+        self.refused, self.values = {}, {}
         self.flush_error = None
         self.auto = None  # a Welcome for each Hello to come
         self.applied = self.durable = 0  # the highest numbers told
@@ -91,6 +91,7 @@ class Daemon:
 
     def up(self):
         self.starts += 1
+        self.handles = {}
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
         self.listener.listen(16)

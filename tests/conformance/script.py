@@ -53,7 +53,9 @@ class Step:
             self.raw, rest = bytes.fromhex(rest[4:]), ""
         elif self.word == ">" and self.kind == "raw":
             self.raw, rest = bytes.fromhex(rest), ""
-        if rest:
+        if rest == "nothing":
+            self.counts = {}
+        elif rest:
             words = rest.split()
             self.counts = {}
             for path, delta in zip(words[::2], words[1::2], strict=True):

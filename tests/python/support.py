@@ -54,7 +54,9 @@ class Daemon:
             notify.bind(path)
             log = open(os.path.join(self.folder, "log"), "ab")
             with log:
-                self.process = subprocess.Popen(self.command, env={**os.environ, "NOTIFY_SOCKET": path}, stderr=log)
+                self.process = subprocess.Popen(
+                    self.command, env={**os.environ, "NOTIFY_SOCKET": path}, stderr=log
+                )
             until = time.monotonic() + PATIENCE
             while True:
                 if not select.select([notify], [], [], 0.05)[0]:

@@ -67,7 +67,10 @@ class Counting(ClientTest):
             list(pool.map(work, range(8)))
         self.client.flush()
         self.assertEqual(self.client.get("requests", consistency="exact").total, 160000)
-        self.assertEqual([value.total for value in self.client.get_many((c.path for c in counters), consistency="exact")], [16000] * 10)
+        self.assertEqual(
+            [value.total for value in self.client.get_many((c.path for c in counters), consistency="exact")],
+            [16000] * 10,
+        )
 
     def test_a_loss_may_count(self):
         def lost(_loss):
@@ -89,7 +92,9 @@ class Counting(ClientTest):
             client.incr("requests/a")
             with self.assertRaises(RationError) as caught:
                 client.incr("requests/b")
-            self.assertEqual((caught.exception.code, caught.exception.item), (Code.RESOURCE_EXHAUSTED, "requests/b"))
+            self.assertEqual(
+                (caught.exception.code, caught.exception.item), (Code.RESOURCE_EXHAUSTED, "requests/b")
+            )
 
 
 class Reading(ClientTest):
@@ -140,7 +145,9 @@ class Quotas(ClientTest):
             self.client.charge([("jobs/acme", 1)])
         refused = caught.exception
         self.assertEqual((refused.code, refused.item), (Code.RESOURCE_EXHAUSTED, "jobs/acme"))
-        self.assertEqual((refused.bindings[0].limit, refused.bindings[0].usage, refused.retry_after_ms), (3, 3, 0))
+        self.assertEqual(
+            (refused.bindings[0].limit, refused.bindings[0].usage, refused.retry_after_ms), (3, 3, 0)
+        )
         self.assertFalse(self.client.charge("jobs/acme", dry_run=True))
         self.client.uncharge("jobs/acme", 3)
         self.assertTrue(self.client.charge("jobs/acme", dry_run=True))
@@ -185,7 +192,9 @@ class Quotas(ClientTest):
         with self.assertRaises(rationd.TimedOut):
             self.client.charge("jobs/acme", 2, wait=1, timeout=-0.99)
         self.client.uncharge("jobs/acme", 3)
-        wait_until(lambda: self.client.charge("jobs/acme", 3, dry_run=True), "what was granted late is given back")
+        wait_until(
+            lambda: self.client.charge("jobs/acme", 3, dry_run=True), "what was granted late is given back"
+        )
 
     def test_detached(self):
         with Client(self.daemon.url) as other:
@@ -256,7 +265,22 @@ class BadInput(unittest.TestCase):
         self.addCleanup(self.client.close, 0)
 
     def test_paths(self):
-        bad = ["", "/", "a//b", "/a", "a/", "a/./b", "a/../b", "a/*", "a/**", "a\nb", "a/ b", "a/b ", "a/\u3000b", "a\x85"]
+        bad = [
+            "",
+            "/",
+            "a//b",
+            "/a",
+            "a/",
+            "a/./b",
+            "a/../b",
+            "a/*",
+            "a/**",
+            "a\nb",
+            "a/ b",
+            "a/b ",
+            "a/\u3000b",
+            "a\x85",
+        ]
         bad += ["x" * 129, "/".join("a" * 17), "a/" + "b" * 520, "é" * 65, "\ud800"]
         for path in bad:
             with self.subTest(path=path), self.assertRaises(InvalidArgument) as caught:
@@ -297,10 +321,26 @@ class BadInput(unittest.TestCase):
         self.assertIsNone(self.client._core.thread, "nothing was to be sent")
 
     def test_addresses(self):
-        for bad in ("", "unix:", "tcp:host", "tcp:host:0", "tcp:host:65536", "tcp::1", "tcp:::1:5", "http:x", "/run/x", "unix:" + "x" * 108):
+        for bad in (
+            "",
+            "unix:",
+            "tcp:host",
+            "tcp:host:0",
+            "tcp:host:65536",
+            "tcp::1",
+            "tcp:::1:5",
+            "http:x",
+            "/run/x",
+            "unix:" + "x" * 108,
+        ):
             with self.subTest(url=bad), self.assertRaises(InvalidArgument):
                 Client(bad)
-        for bad in (dict(session_lifetime=-1), dict(send_interval=0), dict(max_unacknowledged=1), dict(max_counters=0)):
+        for bad in (
+            dict(session_lifetime=-1),
+            dict(send_interval=0),
+            dict(max_unacknowledged=1),
+            dict(max_counters=0),
+        ):
             with self.subTest(options=bad), self.assertRaises(ValueError):
                 Client("unix:/x", **bad)
 
@@ -322,9 +362,18 @@ class BadInput(unittest.TestCase):
             self.client.incr("requests/a", 5)
 
     def test_errors_can_be_pickled(self):
-        for error in (InvalidArgument("t", "i"), NotFound("t", "i"), Refused(()), Unreachable("t"), RationError(Code.INTERNAL, "t", "i")):
+        for error in (
+            InvalidArgument("t", "i"),
+            NotFound("t", "i"),
+            Refused(()),
+            Unreachable("t"),
+            RationError(Code.INTERNAL, "t", "i"),
+        ):
             again = pickle.loads(pickle.dumps(error))
-            self.assertEqual((type(again), str(again), again.code, again.item), (type(error), str(error), error.code, error.item))
+            self.assertEqual(
+                (type(again), str(again), again.code, again.item),
+                (type(error), str(error), error.code, error.item),
+            )
 
 
 if __name__ == "__main__":

@@ -30,7 +30,9 @@ class Away(DaemonTest):
 
     def test_memory_is_bounded(self):
         """Batches are cut up to max_unacknowledged; the rest is merged."""
-        with Silent() as silent, Client(silent.url, max_unacknowledged=64 << 10, send_interval=0.001) as client:
+        with Silent() as silent, Client(
+            silent.url, max_unacknowledged=64 << 10, send_interval=0.001
+        ) as client:
             for i in range(200):
                 for j in range(1000):
                     client.incr(f"requests/{j}")
@@ -74,7 +76,9 @@ class Silent:
                     reader = FrameReader()
                     while (message := reader.take()) is None:
                         reader.feed(sock.recv(4096))
-                    reply = pb.Reply(id=pb.Request.FromString(message).id, welcome=pb.Welcome(version=1, limits=limits))
+                    reply = pb.Reply(
+                        id=pb.Request.FromString(message).id, welcome=pb.Welcome(version=1, limits=limits)
+                    )
                     sock.sendall(frame(reply.SerializeToString()))
                     while sock.recv(1 << 20):
                         pass

@@ -48,7 +48,14 @@ class Types(unittest.TestCase):
             missing("mypy")
 
     def mypy(self, *what):
-        command = ["/usr/bin/mypy", "--strict", "--config-file", str(PACKAGE / "pyproject.toml"), "--cache-dir", os.devnull]
+        command = [
+            "/usr/bin/mypy",
+            "--strict",
+            "--config-file",
+            str(PACKAGE / "pyproject.toml"),
+            "--cache-dir",
+            os.devnull,
+        ]
         done = subprocess.run([*command, *map(str, what)], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
 
@@ -94,7 +101,9 @@ class Installing(unittest.TestCase):
             missing(error.name)
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder, "tree", "clients", "python")
-            shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+            shutil.copytree(
+                PACKAGE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
+            )
             shutil.copytree(SOURCE / "proto", pathlib.Path(folder, "tree", "proto"))
             environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
@@ -104,7 +113,15 @@ class Installing(unittest.TestCase):
                 return done.stdout
 
             run(sys.executable, "-m", "venv", "--system-site-packages", "venv")
-            run("venv/bin/pip", "install", "--no-build-isolation", "--no-index", "--force-reinstall", "--no-deps", str(source))
+            run(
+                "venv/bin/pip",
+                "install",
+                "--no-build-isolation",
+                "--no-index",
+                "--force-reinstall",
+                "--no-deps",
+                str(source),
+            )
             text = "import rationd, importlib.metadata; print(rationd.__file__, importlib.metadata.version('rationd'))"
             path, version = run("venv/bin/python", "-c", text).split()
             self.assertIn("venv", path)

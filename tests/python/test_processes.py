@@ -167,8 +167,13 @@ class Ends(DaemonTest):
         self.assertEqual(self.total("requests/a"), 5)
 
     def test_exit_by_an_exception_and_by_sys_exit(self):
-        self.run_program("import rationd; rationd.Client(send_interval=30).incr('requests/a', 5); 1 / 0", status=1)
-        self.run_program("import rationd, sys; rationd.Client(send_interval=30).incr('requests/a', 5); sys.exit(3)", status=3)
+        self.run_program(
+            "import rationd; rationd.Client(send_interval=30).incr('requests/a', 5); 1 / 0", status=1
+        )
+        self.run_program(
+            "import rationd, sys; rationd.Client(send_interval=30).incr('requests/a', 5); sys.exit(3)",
+            status=3,
+        )
         self.assertEqual(self.total("requests/a"), 10)
 
     def test_exit_without_a_daemon_says_what_is_lost(self):
@@ -193,7 +198,9 @@ client.incr("requests/a", 5)
         self.assertEqual(self.total("requests/a"), 5)
 
     def test_nothing_is_said_where_nothing_was_counted(self):
-        _, logged = self.run_program("import rationd; rationd.Client('unix:/nonexistent').counter('requests/a')")
+        _, logged = self.run_program(
+            "import rationd; rationd.Client('unix:/nonexistent').counter('requests/a')"
+        )
         self.assertEqual(logged, "")
 
     def test_keyboard_interrupt_in_a_wait(self):
@@ -210,7 +217,10 @@ client.charge("jobs/b", wait=60)
         import subprocess
 
         process = subprocess.Popen(
-            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "RATIOND_SOCKET": self.daemon.url}
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "RATIOND_SOCKET": self.daemon.url},
         )
         with process:
             process.stdout.readline()

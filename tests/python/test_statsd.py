@@ -44,7 +44,12 @@ class Statsd(DaemonTest):
 
     def test_what_is_not_kept(self):
         statsd = StatsClient(client=self.client)
-        for call in (lambda: statsd.timing("a", 5), lambda: statsd.timer("a"), lambda: statsd.set("a", 1), lambda: statsd.gauge("a", 5)):
+        for call in (
+            lambda: statsd.timing("a", 5),
+            lambda: statsd.timer("a"),
+            lambda: statsd.set("a", 1),
+            lambda: statsd.gauge("a", 5),
+        ):
             with self.assertRaises(NotImplementedError):
                 call()
         with self.assertRaises(ValueError):

@@ -221,17 +221,19 @@ class Link:
         return True
 
     def _welcomed(self, welcome: pb.Welcome) -> bool:
-        if welcome.resumed:
+        same = welcome.incarnation == self.incarnation
+        if welcome.resumed and same:
             knows = Knows.HANDLES
-        elif welcome.restored:
+        elif welcome.resumed or welcome.restored:
+            # Resumed, by a daemon whose Welcome that said restored was lost: nothing was sent to it yet.
             knows = Knows.NUMBERS
         else:
-            knows = Knows.FORGOTTEN if welcome.incarnation == self.incarnation else Knows.NOTHING
+            knows = Knows.FORGOTTEN if same else Knows.NOTHING
         if not self.operations.welcome(welcome, knows):
             return False
         self.limits, self.incarnation, self.keeps = welcome.limits, welcome.incarnation, welcome.keeps
         self._resume_batches(welcome, knows)
-        self.interns.begin(resumed=welcome.resumed)
+        self.interns.begin(resumed=knows is Knows.HANDLES)
         self.state = State.UP
         self.text = ""
         self.heard_at = self.now

@@ -170,7 +170,9 @@ class Player:
             self.connection().write(step.raw)
             return
         slot = None if step.kind in UNASKED else self.named[step.name] if step.name else self.last
-        fields = re.sub(r"@([^\s}]+)", lambda match: str(slot.paths.index(match[1])), step.fields)
+        batch = str(slot.request.add.batch) if slot else "0"
+        given = re.sub(r"@batch\b", batch, step.fields)
+        fields = re.sub(r"@([^\s}]+)", lambda match: str(slot.paths.index(match[1])), given)
         body = (
             self.daemon.welcome()
             if step.kind == "welcome"

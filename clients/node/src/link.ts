@@ -386,8 +386,11 @@ export class Link {
 
 	#takeWelcome(welcome: Welcome): void {
 		const incarnation = Buffer.from(welcome.incarnation).toString('hex');
-		const { keeps, resumed, restored } = welcome;
+		const { keeps } = welcome;
 		const sameDaemon = incarnation !== '' && incarnation === this.#incarnation;
+		const resumed = welcome.resumed && sameDaemon;
+		// Resumed, by a daemon whose Welcome that said restored was lost: nothing was sent to it yet.
+		const restored = welcome.restored || (welcome.resumed && !sameDaemon);
 		const isLost = this.#known && !resumed && !restored && (sameDaemon || this.operations.hasForgotten);
 		const about = { keeps, resumed, restored, sameDaemon };
 

@@ -1,7 +1,7 @@
 // What the tests share: a real daemon in a folder of its own, connections that are cut, programs of a few lines.
 import { spawn, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -183,4 +183,4 @@ export function randomOf(seed = Number(process.env.RATION_SEED ?? Date.now() % 2
 	};
 }
 
-export { existsSync, readFileSync, sleep };
+export { sleep };

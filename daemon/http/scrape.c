@@ -278,6 +278,8 @@ void scrape_serve(struct http *http, struct evhttp_request *request)
 	TAILQ_INSERT_TAIL(&http->scrapes, scrape, link);
 	http->n_scrapes++;
 	evhttp_connection_set_closecb(evhttp_request_get_connection(request), on_closed, scrape);
+	/* So a page has all that was added before it was asked for. */
+	engine_flush(http->daemon->engine, clock_wall_ns());
 	put_headers(request, format, gzip);
 	evhttp_send_reply_start(request, HTTP_OK, NULL);
 	self_put(&scrape->sheet, http->daemon);

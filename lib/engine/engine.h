@@ -218,6 +218,14 @@ typedef void (*engine_visit)(void *ctx, const struct engine_entry *entry);
 int engine_walk(struct engine *engine, const char *root, size_t len, uint32_t depth, size_t limit,
 		struct engine_cursor *cursor, engine_visit visit, void *ctx, bool *ret_done);
 
+/*
+ * The same, but for `own` of counters without children, which is their total here: as far as folded. No worker's slot is looked at for
+ * these, so that a walk of many takes nothing from those who add to them; engine_flush first, for what was added before.
+ */
+int engine_walk_folded(struct engine *engine, const char *root, size_t len, uint32_t depth,
+		       size_t limit, struct engine_cursor *cursor, engine_visit visit, void *ctx,
+		       bool *ret_done);
+
 /* ---- what the engine says of itself ---- */
 
 struct engine_refused {

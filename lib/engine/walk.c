@@ -13,21 +13,24 @@
 static_assert(1 + PATH_MAX_SEGMENTS * sizeof(int64_t) + PATH_MAX_BYTES <= ENGINE_CURSOR_MAX,
 	      "any place fits a cursor");
 
-/* False: the name is being removed. */
-static bool read_counter(const struct engine *engine, const struct name *name,
+/* False: the name is being removed. `folded`: as of engine_walk_folded. */
+static bool read_counter(const struct engine *engine, const struct name *name, bool folded,
 			 struct engine_reading *ret_reading)
 {
 	uint32_t life = tree_life(&engine->tree, name->id);
+	bool leaf = atomic_load_explicit(&name->first_child, memory_order_acquire) == NULL;
+	int64_t total;
 
 	if (!(life & LIFE_LIVE)) {
 		return false;
 	}
+	total = atomic_load_explicit(&tree_tally(&engine->tree, name->id)->total,
+				     memory_order_relaxed);
 	*ret_reading = (struct engine_reading){
 		.kind = life & LIFE_GAUGE ? ENGINE_GAUGE : ENGINE_COUNTER,
-		.leaf = atomic_load_explicit(&name->first_child, memory_order_acquire) == NULL,
-		.own = worker_own(engine, name->id),
-		.total = atomic_load_explicit(&tree_tally(&engine->tree, name->id)->total,
-					      memory_order_relaxed),
+		.leaf = leaf,
+		.own = leaf && folded ? total : worker_own(engine, name->id),
+		.total = total,
 		.born_ns = name->born,
 	};
 	return true;
@@ -41,7 +44,7 @@ int engine_get(struct engine *engine, const char *path, size_t len,
 
 	grace_enter();
 	name = registry_find(engine->registry, path, len);
-	found = name && read_counter(engine, name, ret_reading);
+	found = name && read_counter(engine, name, /* folded= */ false, ret_reading);
 	grace_leave();
 	if (found) {
 		return 0;
@@ -95,6 +98,7 @@ struct stretch {
 	const char *root;
 	size_t root_len;
 	uint32_t depth;
+	bool folded;
 	engine_visit visit;
 	void *ctx;
 };
@@ -103,7 +107,7 @@ static void show(const struct stretch *stretch, const struct name *name)
 {
 	struct engine_entry entry = { .path = name->path, .len = name->len, .depth = name->depth };
 
-	if (read_counter(stretch->engine, name, &entry.reading)) {
+	if (read_counter(stretch->engine, name, stretch->folded, &entry.reading)) {
 		stretch->visit(stretch->ctx, &entry);
 	}
 }
@@ -167,6 +171,15 @@ static int walk_all(const struct stretch *stretch, size_t limit, struct engine_c
 	return 0;
 }
 
+static int walk(const struct stretch *stretch, size_t limit, struct engine_cursor *cursor,
+		bool *ret_done)
+{
+	if (stretch->root_len > 0 && path_check(stretch->root, stretch->root_len, NULL) != PATH_OK) {
+		return ENGINE_E_PATH;
+	}
+	return walk_all(stretch, limit, cursor, ret_done);
+}
+
 int engine_walk(struct engine *engine, const char *root, size_t len, uint32_t depth, size_t limit,
 		struct engine_cursor *cursor, engine_visit visit, void *ctx, bool *ret_done)
 {
@@ -179,8 +192,22 @@ int engine_walk(struct engine *engine, const char *root, size_t len, uint32_t de
 		.ctx = ctx,
 	};
 
-	if (len > 0 && path_check(root, len, NULL) != PATH_OK) {
-		return ENGINE_E_PATH;
-	}
-	return walk_all(&stretch, limit, cursor, ret_done);
+	return walk(&stretch, limit, cursor, ret_done);
+}
+
+int engine_walk_folded(struct engine *engine, const char *root, size_t len, uint32_t depth,
+		       size_t limit, struct engine_cursor *cursor, engine_visit visit, void *ctx,
+		       bool *ret_done)
+{
+	const struct stretch stretch = {
+		.engine = engine,
+		.root = root,
+		.root_len = len,
+		.depth = depth,
+		.folded = true,
+		.visit = visit,
+		.ctx = ctx,
+	};
+
+	return walk(&stretch, limit, cursor, ret_done);
 }

@@ -6,8 +6,9 @@
  * (labels.h), with its own value: what was added at this very path. So the sum over a family is the metric's total. What is at inner counters
  * that count nothing themselves is left out. Then the limits, one family for each figure of them: rationd_quota_usage{path=,window=} ...
  *
- * A page is not of one moment: it is written while the engine counts, a stretch of counters at a time. Each value is exact when it is
- * read; of a counter that is there all the while none is ever less than on an earlier page.
+ * A page is not of one moment: it is written while the engine counts, a stretch of counters at a time. A value has all that was folded
+ * when it was read, and so all that was added before the last flush: flush first, for a page that misses nothing. Of a counter that is there all
+ * the while none is less than on an earlier page.
  *
  * Thread safety: a thread registered with lib/rcu (engine.h), one for each struct expose. Nothing here takes a lock that an add waits for.
  */

@@ -88,6 +88,42 @@ static void test_subtrees_and_depths(void **state)
 }
 
 /* Parents before children, whatever the page size; longer than a stretch between read sections. */
+static void see_own(void *ctx, const struct engine_entry *entry)
+{
+	int64_t *owns = ctx;
+
+	owns[entry->depth] = entry->reading.own;
+}
+
+/* What is not folded is in no own value of a leaf; inner counters' are exact. */
+static void test_folded(void **state)
+{
+	struct bench bench = bench_new(100, 1, 100);
+	int64_t owns[4] = { 0 };
+
+	(void)state;
+	add(bench.workers[0], intern(bench.engine, "m/a/x"), 1);
+	add(bench.workers[0], intern(bench.engine, "m/a"), 2);
+	for (int flushed = 0; flushed < 2; flushed++) {
+		struct engine_cursor cursor = { 0 };
+		bool done = false;
+
+		assert_int_equal(engine_walk_folded(bench.engine, "m", 1, UINT32_MAX, 100, &cursor,
+						    see_own, owns, &done),
+				 0);
+		assert_true(done);
+		assert_int_equal(owns[1], 0);
+		assert_int_equal(owns[2], 2);
+		assert_int_equal(owns[3], flushed);
+		engine_flush(bench.engine, 0);
+	}
+	assert_int_equal(engine_walk_folded(bench.engine, "m//", 3, 0, 1,
+					    &(struct engine_cursor){ 0 }, see_own, owns,
+					    &(bool){ false }),
+			 ENGINE_E_PATH);
+	bench_free(&bench);
+}
+
 static void test_pages(void **state)
 {
 	static struct seen seen;
@@ -230,8 +266,11 @@ static void test_forged_cursors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_subtrees_and_depths), cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_changes_meanwhile),   cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_subtrees_and_depths),
+		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_changes_meanwhile),
+		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_forged_cursors),
 	};
 

@@ -72,6 +72,7 @@ static const char *write_page(struct world *world, enum sheet_format format, siz
 	static struct expose expose;
 
 	sink_clear(&world->sink);
+	engine_flush(world->engine, 0);
 	sheet_init(&sheet, format, sink_take, &world->sink);
 	expose_init(&expose, world->engine, &sheet, (struct quota_time){ 0 }, look_up, world);
 	while (expose_some(&expose, n)) {

@@ -92,7 +92,7 @@ void link_request(struct link *link, const struct request *request)
 	link_send(link, bytes, len);
 }
 
-void link_receive(struct link *link, struct reply *ret_reply)
+static void receive(struct link *link, struct reply *ret_reply)
 {
 	const uint8_t *message;
 	size_t message_len, used;
@@ -111,6 +111,13 @@ void link_receive(struct link *link, struct reply *ret_reply)
 		report_require(false, "the daemon answered: %.*s", (int)ret_reply->error.text.len,
 			       ret_reply->error.text.at);
 	}
+}
+
+void link_receive(struct link *link, struct reply *ret_reply)
+{
+	do {
+		receive(link, ret_reply);
+	} while (ret_reply->type == REPLY_DURABLE);
 }
 
 void link_hello(struct link *link, uint8_t session, uint64_t next_batch)

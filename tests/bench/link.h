@@ -29,7 +29,7 @@ void link_hello(struct link *link, uint8_t session, uint64_t next_batch);
 /* The same, and whose first operation will be next_operation. */
 void link_hello_at(struct link *link, uint8_t session, uint64_t next_batch,
 		   uint64_t next_operation);
-/* The next reply; valid until the next call. Any Error or Goodbye ends the benchmark. */
+/* The next reply that is no Durable; valid until the next call. Any Error or Goodbye ends the benchmark. */
 void link_receive(struct link *link, struct reply *ret_reply);
 /* Bytes of a frame; valid until the next call. */
 const uint8_t *link_encode(struct link *link, const struct request *request, size_t *ret_len);

@@ -30,7 +30,17 @@ static struct server *running[MAX_SERVERS];
 static void remove_files(const struct server *server)
 {
 	static const char *const names[] = {
-		"socket", "socket.lock", "conf", "log", "00000000000000000000.snap",
+		"socket",
+		"socket.lock",
+		"conf",
+		"log",
+		"00000000000000000000.snap",
+		"state.db",
+		"state.db-wal",
+		"state.db-shm",
+		"plain.db",
+		"plain.db-wal",
+		"plain.db-shm",
 	};
 	int dir = open(server->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -107,7 +117,7 @@ static struct server **find_running(const struct server *server)
 }
 
 /* Asked to end, it must do so with status 0. */
-void server_stop(struct server *server)
+static void stop(struct server *server)
 {
 	const struct timespec pause = { .tv_nsec = 2000000 };
 	int status = 0;
@@ -121,10 +131,15 @@ void server_stop(struct server *server)
 	if (ended == server->pid) {
 		server->pid = 0;
 	}
-	end(server);
-	*find_running(server) = NULL;
 	report_require(ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0,
 		       "a server did not end as it should");
+}
+
+void server_stop(struct server *server)
+{
+	stop(server);
+	end(server);
+	*find_running(server) = NULL;
 }
 
 /* ---- starting ---- */
@@ -224,20 +239,55 @@ static void start(struct server *server, const char *program, const char *const 
 	(void)close(fd);
 }
 
-void server_start_rationd(struct server *server, const char *config, int cpu)
+static void start_rationd(struct server *server, bool keeps, int cpu)
 {
 	const char *program = getenv("RATIOND");
+	char conf[64], state[64];
+	const char *argv[] = { "rationd", "--config", conf, "--ephemeral", NULL, NULL };
+
+	in_dir(server, "conf", conf);
+	in_dir(server, "state.db", state);
+	if (keeps) {
+		argv[3] = "--state";
+		argv[4] = state;
+	}
+	start(server, program != NULL ? program : RATIOND_PROGRAM, argv, cpu);
+}
+
+static void configure_rationd(const struct server *server, const char *config)
+{
 	char conf[64];
-	const char *const argv[] = { "rationd", "--config", conf, "--ephemeral", NULL };
 	FILE *file;
 
-	make_dir(server);
 	in_dir(server, "conf", conf);
 	file = fopen(conf, "we");
 	report_require(file != NULL, "%s: %s", conf, strerror(errno));
 	(void)fprintf(file, "[daemon]\nlisten = unix:%s\n%s", server->socket, config);
 	(void)fclose(file);
-	start(server, program != NULL ? program : RATIOND_PROGRAM, argv, cpu);
+}
+
+void server_start_rationd(struct server *server, const char *config, int cpu)
+{
+	make_dir(server);
+	configure_rationd(server, config);
+	start_rationd(server, /* keeps= */ false, cpu);
+}
+
+void server_start_keeping(struct server *server, const char *config)
+{
+	make_dir(server);
+	configure_rationd(server, config);
+	start_rationd(server, /* keeps= */ true, SERVER_ANY_CPU);
+}
+
+double server_start_again(struct server *server)
+{
+	double before;
+
+	stop(server);
+	before = report_wall_seconds();
+	start_rationd(server, /* keeps= */ true, SERVER_ANY_CPU);
+	return report_wall_seconds() - before;
 }
 
 void server_start_redis(struct server *server, int cpu)

@@ -20,6 +20,10 @@ struct server {
 
 /* `config`: lines for [daemon], may be empty. `cpu`: the one to run on, or SERVER_ANY_CPU. $RATIOND names another program than the one built. */
 void server_start_rationd(struct server *server, const char *config, int cpu);
+/* The same, with a state file, state.db in its folder. */
+void server_start_keeping(struct server *server, const char *config);
+/* Stop that one and start it on the same file; the seconds from the start until it takes connections. */
+double server_start_again(struct server *server);
 /* Nothing is saved, one thread for the sockets: as it comes. */
 void server_start_redis(struct server *server, int cpu);
 /* Nothing is saved. With these procedures, in Lua, which anyone may call. */

@@ -287,7 +287,7 @@ void manual_config(FILE *file)
 		file,
 		"What contradicts itself or another section is an error. What is allowed but unwise, such as a max above that of the path's "
 		"parent, is a warning, which rationd --check-config tells too. Quotas can also be set at run time (see rationctl(1)); those "
-		"hold in place of the same path and window here until they are removed, or the daemon restarts.");
+		"hold in place of the same path and window here until they are removed (or, without a state file, the daemon restarts).");
 	put_keys(file, CONFIG_QUOTA);
 	(void)fputs(
 		".SH EXAMPLE\n.nf\n[daemon]\nlisten = unix:/run/rationd/rationd.sock\nlisten = tcp:localhost:7311\n"

@@ -372,6 +372,11 @@ int restore_all(struct daemon *daemon, struct store *store)
 	if (r != 0) {
 		return refuse(daemon, r, why);
 	}
+	if (restore.counters + restore.sessions + restore.held == 0) {
+		log_line(&daemon->log, LOG_INFO, "keeping what is counted in %s",
+			 daemon->config->state);
+		return 0;
+	}
 	log_line(&daemon->log, LOG_INFO,
 		 "restored from %s in %" PRIi64 " ms: %" PRIu64 " counters, %" PRIu64
 		 " sessions, %" PRIu64 " leases, %" PRIu64 " held amounts",

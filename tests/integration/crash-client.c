@@ -64,8 +64,8 @@ static void drop_durable(struct crash_client *client, uint64_t batch, uint64_t o
 	size_t n = 0;
 
 	while (n < state->n_batches && state->batches[n].number <= batch) {
-		atomic_fetch_add(&client->sums->durable[state->batches[n].path],
-				 state->batches[n].amount);
+		atomic_fetch_add_explicit(&client->sums->durable[state->batches[n].path],
+					  state->batches[n].amount, memory_order_relaxed);
 		n++;
 	}
 	memmove(state->batches, state->batches + n,
@@ -151,14 +151,17 @@ static void take_answer(struct crash_client *client, uint64_t number, bool done)
 	operation->done = done;
 	if (!done) {
 		CHECK(operation->kind != GIVE_BACK);
-		atomic_fetch_add(&sums->refused, 1);
+		atomic_fetch_add_explicit(&sums->refused, 1, memory_order_relaxed);
 	} else if (operation->kind == SPEND) {
-		atomic_fetch_add(&sums->charged[operation->path], operation->amount);
+		atomic_fetch_add_explicit(&sums->charged[operation->path], operation->amount,
+					  memory_order_relaxed);
 	} else if (operation->kind == HOLD) {
-		atomic_fetch_add(&sums->held[operation->path], operation->amount);
+		atomic_fetch_add_explicit(&sums->held[operation->path], operation->amount,
+					  memory_order_relaxed);
 		client->state->held[operation->path] += operation->amount;
 	} else {
-		atomic_fetch_sub(&sums->held[operation->path], operation->amount);
+		atomic_fetch_sub_explicit(&sums->held[operation->path], operation->amount,
+					  memory_order_relaxed);
 	}
 }
 
@@ -328,7 +331,8 @@ static bool new_batch(struct crash_client *client)
 		.amount = 1 + (int64_t)test_random_below(&state->random, 1000),
 	};
 	state->n_batches++;
-	atomic_fetch_add(&client->sums->added[batch->path], batch->amount);
+	atomic_fetch_add_explicit(&client->sums->added[batch->path], batch->amount,
+				  memory_order_relaxed);
 	return send_batch(state, batch);
 }
 
@@ -356,8 +360,8 @@ static bool new_operation(struct crash_client *client)
 
 static bool is_done(const struct crash_client *client)
 {
-	return atomic_load(&client->stop) && client->state->n_batches == 0 &&
-	       client->state->n_operations == 0;
+	return atomic_load_explicit(&client->stop, memory_order_relaxed) &&
+	       client->state->n_batches == 0 && client->state->n_operations == 0;
 }
 
 static bool wait_for_durable(struct crash_client *client)
@@ -384,7 +388,7 @@ static void work(struct crash_client *client)
 	while (there && !is_done(client)) {
 		bool full = state->n_batches == MAX_KEPT || state->n_operations == MAX_KEPT;
 
-		if (full || atomic_load(&client->stop)) {
+		if (full || atomic_load_explicit(&client->stop, memory_order_relaxed)) {
 			there = wait_for_durable(client);
 			continue;
 		}

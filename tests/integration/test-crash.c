@@ -53,7 +53,7 @@ static void *add_on(void *arg)
 		(void)snprintf(path, sizeof(path), "lib/%u", i);
 		counters[i] = ration_counter(adder->client, path);
 	}
-	while (!atomic_load(&adder->stop)) {
+	while (!atomic_load_explicit(&adder->stop, memory_order_relaxed)) {
 		for (unsigned n = 0; n < 100; n++) {
 			unsigned i = (unsigned)test_random_below(&random, CRASH_PATHS);
 			int64_t amount = 1 + (int64_t)test_random_below(&random, 100);
@@ -78,7 +78,7 @@ static void start_adder(struct adder *adder, const char *url, uint64_t seed)
 
 static void stop_adder(struct adder *adder)
 {
-	atomic_store(&adder->stop, true);
+	atomic_store_explicit(&adder->stop, true, memory_order_relaxed);
 	(void)pthread_join(adder->thread, NULL);
 	assert_int_equal(ration_flush_durable(adder->client, PATIENCE_MS), 0);
 	assert_int_equal(ration_close(adder->client, PATIENCE_MS, NULL), 0);
@@ -200,7 +200,7 @@ static void check_all(const struct world *world)
 static void end(struct world *world)
 {
 	for (unsigned i = 0; i < CLIENTS; i++) {
-		atomic_store(&world->clients[i].stop, true);
+		atomic_store_explicit(&world->clients[i].stop, true, memory_order_relaxed);
 	}
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		crash_client_join(&world->clients[i]);

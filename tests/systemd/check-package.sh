@@ -78,6 +78,8 @@ fi
 
 say 'upgraded: the daemon is a new one, no connection was refused, settings stay'
 printf '[daemon]\nmax_items = 7\n' >/etc/rationd/rationd.conf
+expect_status 0 rationctl add requests/a 3
+counted=$(rationctl get --exact requests)
 repack rationd "$version" "$version+1"
 pid=$(show MainPID)
 "$HELPERS/knock" /run/rationd/rationd.sock 4 3000 >knocked &
@@ -89,6 +91,7 @@ expect active systemctl is-active rationd.service
 [[ $(show MainPID) != "$pid" ]] || fail 'the old one still runs'
 expect "$version+1" version_of rationd
 [[ -s /etc/rationd/rationd.conf ]] || fail 'the configuration is gone'
+expect "$counted" rationctl get --exact requests
 
 say 'disabled by the administrator: an upgrade leaves it so'
 systemctl disable --now rationd.service rationd.socket
@@ -99,12 +102,12 @@ expect disabled systemctl is-enabled rationd.service
 say 'removed: nothing runs, the configuration stays'
 dpkg --remove rationd >/dev/null 2>&1
 expect inactive systemctl is-active rationd.socket
-[[ ! -e /run/rationd && -s /etc/rationd/rationd.conf ]] || fail 'it did not go as it should'
+[[ ! -e /run/rationd && -s /etc/rationd/rationd.conf && -s /var/lib/rationd/state.db ]] || fail 'it did not go as it should'
 
 say 'and installed again, purged: nothing is left'
 install rationd
 dpkg --purge rationd libration-dev libration0 "${with_python[@]}" >/dev/null 2>&1 || fail 'the purge failed'
-[[ ! -e /run/rationd ]] || fail 'its folder is left'
+[[ ! -e /run/rationd && ! -e /var/lib/rationd ]] || fail 'a folder of its own is left'
 expect '' find /etc /usr/bin /usr/sbin /usr/include /usr/lib/systemd /usr/lib/sysusers.d /usr/lib/tmpfiles.d \
 	/usr/lib/python3/dist-packages /usr/share/bash-completion /usr/share/doc /usr/share/man /var/lib/systemd \
 	\( -name 'rationd*' -o -name 'rationctl*' -o -name 'libration*' -o -name 'ration.h' \)

@@ -8,15 +8,19 @@ systemctl start rationd.service
 
 # hang COMMAND...: it makes the daemon hang; for the NUMBER-th time.
 restarted=0
+counted=0
 hang() {
 	local pid began
 	pid=$(show MainPID)
+	expect_status 0 rationctl add --durable requests/kept 7
+	counted=$((counted + 7))
 	began=$(date +%s%N)
 	"$@" &
 	within 15 is NRestarts $((++restarted))
 	within 15 is ActiveState active
 	[[ $(show MainPID) != "$pid" ]] || fail 'it is the same one'
 	expect_status 0 rationctl --timeout 5s add requests/after
+	expect "$counted  requests/kept" rationctl get --exact requests/kept
 	printf '   back after %d ms\n' $((($(date +%s%N) - began) / 1000000))
 }
 
@@ -27,6 +31,10 @@ logged 'Watchdog timeout' || fail 'it was not the watchdog'
 say 'a worker'
 hang "$HELPERS/hold" "$(show MainPID)" worker-0
 logged 'worker-0 has not gone round' || fail 'the worker is not named in the log'
+
+say 'the thread of the state file'
+hang "$HELPERS/hold" "$(show MainPID)" store
+logged 'store has not gone round' || fail 'the thread is not named in the log'
 
 say 'the main thread'
 hang "$HELPERS/hold" "$(show MainPID)" rationd

@@ -1,4 +1,5 @@
 #include "daemon/store/file.h"
+#include "daemon/store/log.h"
 #include "daemon/store/state.h"
 #include "daemon/store/step.h"
 
@@ -270,12 +271,32 @@ static bool is_in_place(struct store *store)
 	return file_id == store->file_id && log_id == store->log_id;
 }
 
-static int transact(struct store *store)
+/* In the transaction, before it writes. */
+static int cut_log(struct store *store, char why[STORE_MAX_WHY])
+{
+	int rc = store->ragged ? log_cut(store->db, store->path) : SQLITE_OK;
+
+	if (rc != SQLITE_OK) {
+		return store_fail(store, STORE_E_IO, why,
+				  "what an attempt left in its log can't be cut off: %s",
+				  sqlite3_errstr(rc));
+	}
+	store->ragged = false;
+	return 0;
+}
+
+static int transact(struct store *store, char why[STORE_MAX_WHY])
 {
 	int rc = run(store, "BEGIN IMMEDIATE");
 
 	STORE_STEP();
 	if (rc == SQLITE_OK) {
+		int r = cut_log(store, why);
+
+		if (r != 0) {
+			return r;
+		}
+		STORE_STEP();
 		rc = write_all(store);
 	}
 	STORE_STEP();
@@ -283,7 +304,8 @@ static int transact(struct store *store)
 		rc = run(store, "COMMIT");
 	}
 	STORE_STEP();
-	return rc;
+	return rc == SQLITE_OK ? 0
+			       : store_fail_sqlite(store, STORE_E_IO, why, "can't be written to");
 }
 
 int store_commit(struct store *store, char why[STORE_MAX_WHY])
@@ -292,7 +314,7 @@ int store_commit(struct store *store, char why[STORE_MAX_WHY])
 	const struct meta meta = store->meta;
 	const uint64_t rows = tables->rows, bytes = tables->bytes;
 	int64_t start_ns = now_ns();
-	int r = 0;
+	int r;
 
 	if (!store_is_dirty(store)) {
 		return 0;
@@ -303,13 +325,14 @@ int store_commit(struct store *store, char why[STORE_MAX_WHY])
 			store, STORE_E_IO, why,
 			"it or its log was moved or removed while in use; put it back, or start again");
 	}
-	if (transact(store) == SQLITE_OK) {
+	r = transact(store, why);
+	if (r == 0) {
 		all_is_written(store);
 		store->stats.commits++;
 		store->stats.last_commit_ns = now_ns() - start_ns;
 		return 0;
 	}
-	r = store_fail_sqlite(store, STORE_E_IO, why, "can't be written to");
+	store->ragged = true;
 	if (sqlite3_get_autocommit(store->db) == 0) {
 		(void)run(store, "ROLLBACK");
 	}

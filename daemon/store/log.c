@@ -168,3 +168,53 @@ int log_check(const char *path, char why[STORE_MAX_WHY])
 	}
 	return reading.damaged ? fail(STORE_E_DAMAGED, why, path, damaged) : 0;
 }
+
+/* ---- cutting ---- */
+
+/* https://sqlite.org/walformat.html#the_wal_index_header; numbers are the machine's. The header is there twice. */
+#define INDEX_HEADER 48u
+#define INDEX_FRAMES_AT 16u
+
+/* How many frames commits have in the log, as all who have it open know by the index beside it. */
+static int committed(const char *path, uint32_t *ret_frames)
+{
+	_cleanup_free_ char *name = NULL;
+	_cleanup_close_ int fd = -1;
+	uint8_t headers[2 * INDEX_HEADER];
+
+	if (asprintf(&name, "%s-shm", path) < 0) {
+		name = NULL;
+		return SQLITE_NOMEM;
+	}
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || pread(fd, headers, sizeof(headers), 0) != (ssize_t)sizeof(headers)) {
+		return SQLITE_IOERR_SHMOPEN;
+	}
+	if (memcmp(headers, headers + INDEX_HEADER, INDEX_HEADER) != 0) {
+		return SQLITE_IOERR_SHMMAP;
+	}
+	memcpy(ret_frames, headers + INDEX_FRAMES_AT, sizeof(*ret_frames));
+	return SQLITE_OK;
+}
+
+int log_cut(sqlite3 *db, const char *path)
+{
+	sqlite3_file *log = NULL;
+	sqlite3_int64 size = 0, wanted;
+	uint32_t frames = 0;
+	int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+
+	if (rc == SQLITE_OK) {
+		rc = committed(path, &frames);
+	}
+	/* Without a frame the next transaction writes the header anew. */
+	wanted = frames > 0 ? HEADER + (sqlite3_int64)frames * FRAME : 0;
+	if (rc == SQLITE_OK) {
+		rc = log->pMethods->xFileSize(log, &size);
+	}
+	if (rc != SQLITE_OK || size <= wanted) {
+		return rc;
+	}
+	rc = log->pMethods->xTruncate(log, wanted);
+	return rc == SQLITE_OK ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) : rc;
+}

@@ -29,6 +29,7 @@ struct store {
 	struct rowset metrics, rules; /* as they are to be */
 	int64_t wall_ns;	      /* of the latest cut */
 
+	bool ragged;   /* the log may go on behind the last commit */
 	int log_pages; /* in the log after the last commit */
 	int tidy_at;   /* so many are enough for the next try */
 	struct store_stats stats;

@@ -147,6 +147,7 @@ static int connect_to_write(struct store *store, char why[STORE_MAX_WHY])
 	}
 	(void)sqlite3_wal_hook(store->db, note_log, store);
 	store->writes = true;
+	store->ragged = true; /* by a crash */
 	return 0;
 }
 

@@ -279,24 +279,45 @@ static size_t waited_for(size_t len, enum which file)
 	return len;
 }
 
+/* What a file was cut short by takes along what was written behind that before; nothing brings it back. */
+static bool is_cut_off(const struct op *op, const bool *chosen, size_t from, size_t at, size_t to)
+{
+	for (size_t i = at + 1; i < to; i++) {
+		const struct op *cut = &disk.ops[i];
+
+		if (chosen[i - from] && cut->file == op->file && cut->kind == OP_TRUNCATE &&
+		    op->offset >= cut->offset) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void apply_some(struct file_bytes *bytes, enum which file, size_t from, size_t to,
 		       struct test_random *random)
 {
 	size_t n = to - from;
 	size_t *order = malloc((n + 1) * sizeof(*order));
+	bool *chosen = malloc(n + 1);
 
 	assert_non_null(order);
+	assert_non_null(chosen);
 	for (size_t i = 0; i < n; i++) {
 		size_t j = (size_t)test_random_below(random, i + 1);
 
 		order[i] = order[j];
 		order[j] = from + i;
+		chosen[i] = test_random_below(random, 2) == 0;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (disk.ops[order[i]].file == file && test_random_below(random, 2) == 0) {
-			apply(bytes, &disk.ops[order[i]]);
+		const struct op *op = &disk.ops[order[i]];
+
+		if (op->file == file && chosen[order[i] - from] &&
+		    !is_cut_off(op, chosen, from, order[i], to)) {
+			apply(bytes, op);
 		}
 	}
+	free(chosen);
 	free(order);
 }
 

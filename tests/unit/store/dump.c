@@ -320,6 +320,20 @@ void sample_step(struct sample *sample, unsigned step)
 	assert_int_equal(store_merge(sample->store, &cut, NULL, NULL), 0);
 }
 
+void sample_session(struct sample *sample, size_t len)
+{
+	struct cut_session session = { .id = { 5, 5 }, .ended = len == 0 };
+	const struct cut cut = { .sessions = &session, .n_sessions = 1 };
+	uint8_t *answers = malloc(len + 1);
+
+	assert_non_null(answers);
+	memset(answers, 'a', len + 1);
+	session.answers = session.leases = (struct bytes_view){ answers, len };
+	session.agent.at = answers;
+	assert_int_equal(store_merge(sample->store, &cut, NULL, NULL), 0);
+	free(answers);
+}
+
 void sample_commit(struct sample *sample)
 {
 	char why[STORE_MAX_WHY] = "";

@@ -24,6 +24,8 @@ struct sample {
 void sample_open(struct sample *sample, const char *path);
 /* One more step: growth, sessions, what is held, usage, rules, metrics; and every few steps a counter that goes or comes. No commit. */
 void sample_step(struct sample *sample, unsigned step);
+/* Another session has so many bytes of answers; 0: it has ended. No commit. */
+void sample_session(struct sample *sample, size_t len);
 void sample_commit(struct sample *sample);
 /* Close and start again; counters have other numbers then, so that others grow. */
 void sample_reopen(struct sample *sample, const char *path);

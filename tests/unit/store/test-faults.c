@@ -209,6 +209,69 @@ static void test_for_a_long_time(void **state)
 	free(path);
 }
 
+static void check_if_killed(const char *path, const char *copy, const char *expected)
+{
+	char *text = text_if_killed(path, copy);
+
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+/*
+ * Attempts that came to nothing, each shorter than the one before, leave in the log what they have written, ends of commits
+ * and all; so does one at the beginning of a turn of the log. A commit that is shorter still must not be found before all that and be taken for damaged.
+ */
+static void check_attempts(void **state, bool new_turn)
+{
+	static const size_t lens[] = { 120000, 90000, 60000, 30000 };
+	char *path = in(state, "state.db");
+	char *copy = in(state, "copy.db");
+	char *expected = text_after(path, 3);
+	char why[STORE_MAX_WHY];
+	struct sample sample;
+
+	disk_install();
+	sample_open(&sample, path);
+	sample_step(&sample, 0);
+	sample_commit(&sample);
+	sample_step(&sample, 1);
+	sample_commit(&sample);
+	if (new_turn) {
+		sample.store->tidy_at = 0;
+		assert_int_equal(store_tidy(sample.store, why), 0);
+	}
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		sample_session(&sample, lens[i]);
+		/* In a new turn the header is waited for first. */
+		disk_fail(DISK_SYNC, new_turn ? 2 : 1, /* lasting= */ false);
+		assert_int_equal(store_commit(sample.store, why), STORE_E_IO);
+		assert_true(disk_heal());
+		free(text_if_killed(path, copy));
+	}
+	sample_session(&sample, 0);
+	sample_step(&sample, 2);
+	sample_commit(&sample);
+	check_if_killed(path, copy, expected);
+	/* And after the next one, by which the rest of the attempts was not overwritten. */
+	sample_session(&sample, 0);
+	sample_commit(&sample);
+	check_if_killed(path, copy, expected);
+	sample_close(&sample);
+	free(expected);
+	free(copy);
+	free(path);
+}
+
+static void test_attempts(void **state)
+{
+	check_attempts(state, /* new_turn= */ false);
+}
+
+static void test_attempts_in_a_new_turn(void **state)
+{
+	check_attempts(state, /* new_turn= */ true);
+}
+
 /* ---- real disks ---- */
 
 /* A small file system of its own; false: not permitted here. */
@@ -310,6 +373,8 @@ int main(void)
 		TEST(test_syncs),
 		TEST(test_read_only),
 		TEST(test_for_a_long_time),
+		TEST(test_attempts),
+		TEST(test_attempts_in_a_new_turn),
 	};
 
 	if (access("/dev/shm", W_OK) == 0) {

@@ -113,10 +113,69 @@ static void test_power(void **state)
 	free(path);
 }
 
+/*
+ * Commits that fail again and again, each writing less than the one before, and then one that does not: of what was not waited for some of each may be on the disk.
+ */
+static void record_attempts(const char *path)
+{
+	static const size_t lens[] = { 60000, 40000, 20000, 0 };
+	char why[STORE_MAX_WHY];
+	struct sample sample;
+
+	sample_open(&sample, path);
+	disk_record(path);
+	for (unsigned step = 0; step < 3; step++) {
+		sample_step(&sample, step);
+		for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+			sample_session(&sample, lens[i]);
+			if (lens[i] > 0) {
+				/* That of the frames: after that of what is cut off, and of the header. */
+				disk_fail(DISK_SYNC, 1u + (i > 0) + (step == 0),
+					  /* lasting= */ true);
+				assert_int_equal(store_commit(sample.store, why), STORE_E_IO);
+				(void)disk_heal();
+			}
+		}
+		sample_commit(&sample);
+	}
+	sample_close(&sample);
+}
+
+static void test_attempts(void **state)
+{
+	char *path = in(state, "state.db");
+	char *found = in(state, "found.db");
+	struct test_random random;
+	char why[STORE_MAX_WHY];
+	int error;
+	size_t n;
+
+	test_random_init(&random, 2);
+	disk_install();
+	record_attempts(path);
+	n = disk_record_end();
+	for (size_t len = 0; len <= n; len++) {
+		for (unsigned i = 0; i < TRIES; i++) {
+			char *text;
+
+			(void)disk_after(len, i == 0 ? DISK_LOSES_ALL : DISK_LOSES_SOME, &random,
+					 found);
+			text = dump_file(found, &error, why);
+			if (text == NULL) {
+				fail_msg("after %zu of %zu calls: %d: %s", len, n, error, why);
+			}
+			free(text);
+		}
+	}
+	free(found);
+	free(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_power, test_dir_setup, test_dir_teardown),
+		cmocka_unit_test_setup_teardown(test_attempts, test_dir_setup, test_dir_teardown),
 	};
 
 	if (access("/dev/shm", W_OK) == 0) {

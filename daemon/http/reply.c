@@ -82,7 +82,8 @@ void reply_take(struct http *http, struct evhttp_request *request, int code, con
 	evhttp_send_reply(request, code, NULL, NULL);
 }
 
-static char *format_text(size_t *ret_len, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static char *format_text(size_t *ret_len, const char *format,
+							       va_list args)
 {
 	char text[REPLY_MAX_TEXT];
 	int len = vsnprintf(text, sizeof(text), format, args);

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * crash_client: a client of raw frames that does what PROTOCOL.md asks for, of a daemon that is killed again and again: it keeps what is not
- * durable, and sends it again. It adds, charges gauges and counters and gives back, at random, many requests in flight; and checks that what it is told
- * agrees with what it was told before.
+ * crash_client: a client of raw frames that does what PROTOCOL.md asks for, of a daemon that is killed again and
+ * again: it keeps what is not durable, and sends it again. It adds, charges gauges and counters and gives back, at
+ * random, many requests in flight; and checks that what it is told agrees with what it was told before.
  *
  * What it finds wrong ends the process (abort), for it runs in a thread of its own or in another process.
  */
@@ -13,7 +13,7 @@
 
 #define CRASH_PATHS 4u
 
-/* Shared with whoever waits for the end of a client that is killed. */
+/* Shared with whoever waits for the end of a client that is killed. Read at that end, so order is of no matter. */
 struct crash_sums {
 	_Atomic(int64_t) added[CRASH_PATHS];   /* "adds/<i>" */
 	_Atomic(int64_t) durable[CRASH_PATHS]; /* of that, as far as was told */

@@ -87,7 +87,6 @@ static int restore_leases(struct restore *restore, struct session *session,
 		if (r == 0) {
 			terms.agent = session->agent;
 			terms.agent_len = session->agent_len;
-			/* Limits don't count: what is leased is leased. */
 			r = lease_prepare(&session->leases, &worker->lease_clock,
 					  &restore->daemon->leases, &terms, UINT32_MAX, &lease);
 		}
@@ -356,8 +355,12 @@ int restore_all(struct daemon *daemon, struct store *store)
 					 .session = restore_session,
 					 .held = restore_held };
 	char why[STORE_MAX_WHY] = "";
-	int r = store_load(store, &sink, why);
+	int r;
 
+	/* What is leased is leased, whatever the limit is by now. */
+	lease_book_set_max(&daemon->leases, UINT32_MAX);
+	r = store_load(store, &sink, why);
+	lease_book_set_max(&daemon->leases, (uint32_t)daemon->config->max_leases_total);
 	if (r == RESTORE_E_SENSELESS) {
 		(void)snprintf(why, sizeof(why), "%s is damaged: %s is not right",
 			       daemon->config->state, restore.what);

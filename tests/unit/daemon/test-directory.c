@@ -47,6 +47,50 @@ static void test_owner(void **state)
 	directory_deinit(&directory);
 }
 
+/* One that has ended keeps its place for one of the same id, and counts no more. */
+static void test_parked(void **state)
+{
+	struct directory directory;
+	struct session *session = NULL, *again = NULL;
+	uint8_t id[MESSAGE_SESSION_BYTES], other[MESSAGE_SESSION_BYTES];
+	unsigned owner = 99;
+
+	(void)state;
+	assert_int_equal(directory_init(&directory, 3, 42), 0);
+	directory_set_limits(&directory, 1, 100);
+	make_id(id, 1);
+	make_id(other, 2);
+	assert_int_equal(directory_claim(&directory, id, 2, true, &session, &owner), 0);
+	assert_int_equal(session_reserve(session, &directory, 10, 100), 0);
+	session->last_batch = 5;
+	session->resumable = true;
+	directory_park(&directory, session);
+	assert_int_equal(directory_sessions(&directory), 0);
+	assert_int_equal(directory_handles(&directory), 0);
+	assert_int_equal(directory_claim(&directory, id, 1, true, &again, &owner),
+			 DIRECTORY_E_ELSEWHERE);
+	assert_int_equal(owner, 2);
+	assert_int_equal(directory_claim(&directory, id, 2, true, &again, &owner), 0);
+	assert_ptr_equal(again, session);
+	assert_false(session->parked);
+	assert_false(session->resumable);
+	assert_int_equal(session->last_batch, 0);
+	assert_int_equal(directory_sessions(&directory), 1);
+	/* It is not begun anew past the limit. */
+	directory_park(&directory, session);
+	assert_int_equal(directory_claim(&directory, other, 0, true, &again, &owner), 0);
+	assert_int_equal(directory_claim(&directory, id, 2, true, &again, &owner),
+			 DIRECTORY_E_FULL);
+	directory_end(&directory, session);
+	assert_int_equal(directory_sessions(&directory), 1);
+	assert_null(directory_find(&directory, id));
+	/* What is restored is, whatever the limit. */
+	assert_int_equal(directory_restore(&directory, id, &session), 0);
+	assert_ptr_equal(directory_find(&directory, id), session);
+	assert_int_equal(directory_sessions(&directory), 2);
+	directory_deinit(&directory);
+}
+
 static void test_limit(void **state)
 {
 	struct directory directory;
@@ -123,6 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_parked),
 		cmocka_unit_test(test_many),
 	};
 

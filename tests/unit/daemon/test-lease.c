@@ -1,5 +1,6 @@
 #include "daemon/lease.h"
 
+#include "lib/base/cursor.h"
 #include "tests/support/test.h"
 
 #include <stdlib.h>
@@ -186,13 +187,52 @@ static void test_book(void **state)
 	end_all(&all);
 }
 
+/* What was saved says the same, and no other bytes are taken for it. */
+static void test_saved(void **state)
+{
+	struct fixture all = { 0 };
+	struct cursor_out out;
+	struct cursor_in in;
+	struct lease_terms terms;
+	uint8_t bytes[512];
+	int64_t units;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(lease_book_init(&all.book, 10, 1), 0);
+	(void)make(&all, 0, 7, "a/b", INT64_C(1) << 62, 100);
+	make(&all, 0, 9, "c", 0, 200)->gauge = true;
+	assert_true(lease_save_bound(&all.tables[0]) <= sizeof(bytes));
+	cursor_out_init(&out, bytes, sizeof(bytes));
+	lease_save(&all.tables[0], &out);
+	assert_true(cursor_out_ok(&out));
+	len = cursor_out_len(&out);
+	assert_true(len <= lease_save_bound(&all.tables[0]));
+	cursor_in_init(&in, bytes, len);
+	assert_int_equal(lease_load(&in, &terms, &units), 0);
+	assert_int_equal(terms.number, 7);
+	assert_int_equal(terms.ttl_ms, 5000);
+	assert_false(terms.gauge);
+	assert_int_equal(terms.len, 3);
+	assert_memory_equal(terms.path, "a/b", 3);
+	assert_int_equal(units, INT64_C(1) << 62);
+	assert_int_equal(lease_load(&in, &terms, &units), 0);
+	assert_int_equal(terms.number, 9);
+	assert_true(terms.gauge);
+	assert_int_equal(units, 0);
+	assert_int_equal(cursor_in_left(&in), 0);
+	cursor_in_init(&in, bytes, len - 1);
+	assert_int_equal(lease_load(&in, &terms, &units), 0);
+	assert_int_not_equal(lease_load(&in, &terms, &units), 0);
+	end_all(&all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_expiry),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_book),
+		cmocka_unit_test(test_limits), cmocka_unit_test(test_expiry),
+		cmocka_unit_test(test_random), cmocka_unit_test(test_book),
+		cmocka_unit_test(test_saved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

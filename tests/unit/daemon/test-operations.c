@@ -1,7 +1,10 @@
 #include "daemon/operations.h"
 
+#include "lib/base/cursor.h"
 #include "tests/support/test.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct reply charged(uint64_t number, bool granted, const struct binding *bindings, size_t n)
@@ -236,12 +239,78 @@ static void test_bytes(void **state)
 	arena_deinit(&arena);
 }
 
+/* What was saved tells the same; what waited is to be carried out; and no other bytes are taken for it. */
+static void test_saved(void **state)
+{
+	const struct binding binding = { .path = text_of("a/b"), .limit = 5, .usage = 4 };
+	const struct reply error = {
+		.type = REPLY_ERROR,
+		.error = { .code = CODE_NOT_FOUND, .text = text_of("not here"), .operation = 1003 }
+	};
+	struct operations operations = { 0 }, loaded = { 0 };
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct cursor_out out;
+	struct reply reply;
+	uint8_t *bytes;
+	size_t len;
+
+	(void)state;
+	operations_greet(&operations, 1000);
+	for (uint64_t i = 1000; i < 1005; i++) {
+		take(&operations, i);
+	}
+	reply = charged(1000, false, &binding, 1);
+	operations_keep(&operations, &reply, &arena);
+	reply = charged(1001, true, NULL, 0);
+	operations_keep(&operations, &reply, &arena);
+	operations_wait(&operations, 1002);
+	operations_keep(&operations, &error, &arena);
+	assert_int_equal(operations_settled(&operations), 1001);
+	bytes = malloc(operations_save_bound(&operations));
+	cursor_out_init(&out, bytes, operations_save_bound(&operations));
+	operations_save(&operations, &out);
+	assert_true(cursor_out_ok(&out));
+	len = cursor_out_len(&out);
+
+	assert_int_equal(operations_load(&loaded, 1004, bytes, len), 0);
+	assert_int_equal(loaded.last, 1004);
+	assert_int_equal(operations_settled(&loaded), 1001);
+	assert_int_equal(operations_look_up(&loaded, 999), OPERATION_FORGOTTEN);
+	assert_int_equal(operations_look_up(&loaded, 1002), OPERATION_AGAIN);
+	assert_int_equal(operations_look_up(&loaded, 1004), OPERATION_AGAIN);
+	assert_int_equal(operations_look_up(&loaded, 1005), OPERATION_NEW);
+	operations_tell(&loaded, 1000, 1, &arena, &reply);
+	assert_false(reply.charged.granted);
+	assert_int_equal(reply.charged.n_bindings, 1);
+	operations_tell(&loaded, 1001, 1, &arena, &reply);
+	assert_true(reply.charged.granted);
+	operations_tell(&loaded, 1003, 1, &arena, &reply);
+	assert_int_equal(reply.error.code, CODE_NOT_FOUND);
+	assert_int_equal(reply.error.text.len, 8);
+	operations_deinit(&loaded);
+	for (size_t cut = 1; cut < len; cut++) {
+		/* Cut short: what is whole is taken, or nothing. */
+		int r = operations_load(&loaded, 1004, bytes, cut);
+
+		assert_true(r == 0 || r == -EINVAL);
+		operations_deinit(&loaded);
+	}
+	assert_int_equal(operations_load(&loaded, 3, bytes, len), -EINVAL);
+	operations_deinit(&loaded);
+	bytes[2] = 200; /* no type */
+	assert_int_equal(operations_load(&loaded, 1004, bytes, len), -EINVAL);
+	operations_deinit(&loaded);
+	free(bytes);
+	operations_deinit(&operations);
+	arena_deinit(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_skipped_numbers), cmocka_unit_test(test_every_type),
-		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_bytes),		cmocka_unit_test(test_saved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

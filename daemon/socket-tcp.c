@@ -152,7 +152,7 @@ int socket_udp_open(struct log *log, const struct address *address,
 int socket_udp_again(int fd, int *ret_fd)
 {
 	_cleanup_close_ int again = -1;
-	struct sockaddr_storage at;
+	struct sockaddr_storage at = { 0 };
 	socklen_t len = sizeof(at), size = sizeof(int);
 	int on = 1, v6_only = 0;
 

@@ -3,7 +3,6 @@
 #include "tests/bench/report.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,6 +181,25 @@ unsigned load_free_port(void)
 	return 0;
 }
 
+/* The n-th word of a line, from 0; "" if there are not so many. */
+static const char *word(const char *line, unsigned n)
+{
+	line += strspn(line, " ");
+	while (n-- > 0) {
+		line += strcspn(line, " ");
+		line += strspn(line, " ");
+	}
+	return line;
+}
+
+/* What follows the colon in it, in hexadecimal. */
+static uint64_t behind_colon(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	return colon != NULL ? strtoull(colon + 1, NULL, 16) : 0;
+}
+
 void load_udp_queue(unsigned port, uint64_t *ret_waiting, uint64_t *ret_dropped)
 {
 	FILE *file = fopen("/proc/net/udp", "re");
@@ -190,17 +208,10 @@ void load_udp_queue(unsigned port, uint64_t *ret_waiting, uint64_t *ret_dropped)
 	*ret_waiting = *ret_dropped = 0;
 	report_require(file != NULL, "/proc/net/udp: %s", strerror(errno));
 	while (fgets(line, sizeof(line), file) != NULL) {
-		uint64_t waiting = 0, dropped = 0;
-		unsigned at = 0;
-
 		/* sl local:port remote:port st tx:rx tr:when retrnsmt uid timeout inode ref pointer drops */
-		if (sscanf(line,
-			   " %*u: %*8x:%4x %*8x:%*x %*x %*8x:%8" SCNx64
-			   " %*x:%*x %*x %*u %*u %*u %*u %*s %" SCNu64,
-			   &at, &waiting, &dropped) == 3 &&
-		    at == port) {
-			*ret_waiting += waiting;
-			*ret_dropped += dropped;
+		if (behind_colon(word(line, 1)) == port) {
+			*ret_waiting += behind_colon(word(line, 4));
+			*ret_dropped += strtoull(word(line, 12), NULL, 10);
 		}
 	}
 	(void)fclose(file);

@@ -102,7 +102,7 @@ fi
 # ---- 1 ----
 
 step "1. A daemon"
-"$bin/rationd" --listen "$RATIOND_SOCKET" --ephemeral 2>"$dir/rationd.log" &
+"$bin/rationd" --listen "$RATIOND_SOCKET" --listen http:127.0.0.1:0 --ephemeral 2>"$dir/rationd.log" &
 daemon=$!
 pids+=("$daemon")
 for ((i = 0; ; i++)); do
@@ -297,7 +297,32 @@ say "added   $(commas $total)" \
 
 # ---- 5 ----
 
-step "5. The end"
+step "5. What Prometheus gets"
+http=$(sed -n 's/^rationd: listening on http:127\.0\.0\.1://p' "$dir/rationd.log")
+# page PATH: what rationd answers over HTTP, without the headers.
+page() {
+	exec 3<>"/dev/tcp/127.0.0.1/$http"
+	printf 'GET %s HTTP/1.0\r\n\r\n' "$1" >&3
+	sed '1,/^\r$/d' <&3
+	exec 3>&-
+}
+page /metrics >"$dir/metrics"
+say "http://127.0.0.1:$http/metrics has $(grep -vc '^#' "$dir/metrics") series, such as"
+grep -m 2 '^installed_kib' "$dir/metrics" | indent
+grep -m 1 '^rationd_quota_usage' "$dir/metrics" | indent
+scraped=$(awk '/^load_total\{/ { sum += $NF } END { printf "%.0f\n", sum }' "$dir/metrics")
+[[ $scraped == "$total" ]] || die "the sum of load_total is $scraped, not $total"
+say "the sum of load_total is $(commas "$scraped"), as it was counted"
+if command -v promtool >/dev/null; then
+	promtool check metrics <"$dir/metrics" >"$dir/promtool" 2>&1 || die "promtool check metrics: $(<"$dir/promtool")"
+	say "promtool check metrics, of Prometheus: $(promtool --version 2>&1 | sed -n 's/.*version \([^ ]*\).*/\1/p;q') has nothing to say against it"
+else
+	say "promtool is not here: Debian's prometheus has it"
+fi
+
+# ---- 6 ----
+
+step "6. The end"
 kill -TERM "$daemon"
 status=0
 wait "$daemon" || status=$?

@@ -207,17 +207,8 @@ static void take_gone(void *ctx, uint32_t id, uint32_t parent)
 {
 	struct checkpoint *checkpoint = ctx;
 
-	if (checkpoint->n_gone == checkpoint->gone_size) {
-		size_t size = checkpoint->gone_size > 0 ? checkpoint->gone_size * 2 : 256;
-		struct checkpoint_gone *grown =
-			reallocarray(checkpoint->gone, size, sizeof(*grown));
-
-		must(checkpoint, grown != NULL ? 0 : -ENOMEM);
-		checkpoint->gone = grown;
-		checkpoint->gone_size = size;
-	}
-	checkpoint->gone[checkpoint->n_gone++] =
-		(struct checkpoint_gone){ .id = id, .parent = parent };
+	must(checkpoint, store_gone(checkpoint->store, id, parent));
+	checkpoint->n_gone++;
 }
 
 static void take_changes(struct checkpoint *checkpoint)
@@ -252,34 +243,30 @@ static void merge(struct checkpoint *checkpoint, struct cut **cut)
 	}
 }
 
-/* All workers have given theirs, so nobody writes here; but one that ends may. */
-static void merge_all(struct checkpoint *checkpoint)
+/* What workers have given by now. What one that ends gives later is for the last checkpoint. */
+static void take_parts(struct checkpoint *checkpoint, struct checkpoint_part *parts)
+{
+	(void)pthread_mutex_lock(&checkpoint->lock);
+	for (unsigned i = 0; i < checkpoint->daemon->n_workers; i++) {
+		parts[i] = checkpoint->parts[i];
+		checkpoint->parts[i].cut = checkpoint->parts[i].last = NULL;
+	}
+	(void)pthread_mutex_unlock(&checkpoint->lock);
+}
+
+static void merge_parts(struct checkpoint *checkpoint, struct checkpoint_part *parts)
 {
 	for (unsigned i = 0; i < checkpoint->daemon->n_workers; i++) {
-		struct checkpoint_part *part = &checkpoint->parts[i], taken;
-
-		(void)pthread_mutex_lock(&checkpoint->lock);
-		taken = *part;
-		part->cut = part->last = NULL;
-		(void)pthread_mutex_unlock(&checkpoint->lock);
-		merge(checkpoint, &taken.cut);
-		merge(checkpoint, &taken.last);
+		merge(checkpoint, &parts[i].cut);
+		merge(checkpoint, &parts[i].last);
 	}
 }
 
-/* The first n: their last growth has been merged. */
-static void merge_gone(struct checkpoint *checkpoint, size_t n)
+/* The last growth of the first n that are gone has been merged. */
+static void end_gone(struct checkpoint *checkpoint, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		must(checkpoint, store_gone(checkpoint->store, checkpoint->gone[i].id,
-					    checkpoint->gone[i].parent));
-	}
 	engine_changes_done(checkpoint->daemon->engine, n);
 	checkpoint->n_gone -= n;
-	if (n > 0) {
-		memmove(checkpoint->gone, checkpoint->gone + n,
-			checkpoint->n_gone * sizeof(*checkpoint->gone));
-	}
 }
 
 static void take_usage(void *ctx, const struct engine_usage *usage)
@@ -301,6 +288,7 @@ static void take_declared(struct checkpoint *checkpoint)
 
 static void take_all(struct checkpoint *checkpoint, bool final)
 {
+	struct checkpoint_part parts[ENGINE_MAX_WORKERS];
 	const struct quota_time time = daemon_time();
 	size_t n_gone;
 
@@ -311,9 +299,11 @@ static void take_all(struct checkpoint *checkpoint, bool final)
 		ask(checkpoint);
 	}
 	STORE_STEP();
+	/* In this order: counters in the cuts are known by then. */
+	take_parts(checkpoint, parts);
 	take_changes(checkpoint);
-	merge_all(checkpoint);
-	merge_gone(checkpoint, final ? checkpoint->n_gone : n_gone);
+	merge_parts(checkpoint, parts);
+	end_gone(checkpoint, final ? checkpoint->n_gone : n_gone);
 	if (final) {
 		engine_usage_settle(checkpoint->daemon->engine, &time);
 	}
@@ -474,7 +464,6 @@ void checkpoint_deinit(struct checkpoint *checkpoint)
 		(void)cut_free(checkpoint->parts[i].cut);
 		(void)cut_free(checkpoint->parts[i].last);
 	}
-	free(checkpoint->gone);
 	free(checkpoint->path);
 	(void)store_close(checkpoint->store);
 	checkpoint->store = NULL;

@@ -67,13 +67,9 @@ struct checkpoint {
 	_Atomic(uint64_t) watch_asked, watch_answered; /* see checkpoint_ask */
 
 	/* The thread's own. */
-	int64_t last_ns;  /* when the last one began */
-	int64_t retry_ns; /* 0: the last one did not fail */
-	size_t n_gone;
-	struct checkpoint_gone {
-		uint32_t id, parent;
-	} * gone; /* whose last growth is in the next cuts, in order */
-	size_t gone_size;
+	int64_t last_ns;   /* when the last one began */
+	int64_t retry_ns;  /* 0: the last one did not fail */
+	size_t n_gone;	   /* removed counters whose last growth is in the next cuts */
 	uint64_t declared; /* see daemon.declared */
 	int status;	   /* of the last one */
 };

@@ -7,6 +7,7 @@
 
 #define SEEN 512u /* counters of one chunk */
 #define WORD 64u
+#define GONE (UINT32_C(1) << 31) /* instead of a row: the number of the heir, with this bit */
 
 /* Few counters are charged. */
 struct image_charged {
@@ -84,7 +85,7 @@ static int block_reserve(struct image *image, enum image_plane plane, uint32_t r
 /* n modulo 2^64; the block is there unless n is 0. */
 static void block_add(struct image *image, enum image_plane plane, uint32_t row, uint64_t n)
 {
-	if (n != 0) {
+	if (n != 0 && row != IMAGE_NO_ROW) {
 		struct image_block *block = image->planes[plane].at[row / IMAGE_BLOCK];
 
 		block->numbers[row % IMAGE_BLOCK] += n;
@@ -145,9 +146,32 @@ void image_saved(struct image *image)
 
 /* ---- rows ---- */
 
-uint32_t image_row(const struct image *image, uint32_t id)
+static uint32_t row_or_heir(const struct image *image, uint32_t id)
 {
 	return id < image->n_rows ? image->rows[id] : IMAGE_NO_ROW;
+}
+
+uint32_t image_row(const struct image *image, uint32_t id)
+{
+	uint32_t row = row_or_heir(image, id);
+
+	return (row & GONE) == 0 ? row : IMAGE_NO_ROW;
+}
+
+bool image_knows(const struct image *image, uint32_t id)
+{
+	return row_or_heir(image, id) != IMAGE_NO_ROW;
+}
+
+/* Where its growth goes. An heir's number is not used again before those of whom it has something. */
+static uint32_t growing_row(const struct image *image, uint32_t id)
+{
+	uint32_t row = row_or_heir(image, id);
+
+	while ((row & GONE) != 0) {
+		row = row_or_heir(image, row & ~GONE);
+	}
+	return row;
 }
 
 static int used_reserve(struct image *image, uint32_t row)
@@ -206,11 +230,11 @@ int image_new_row(struct image *image, uint32_t id, uint32_t *ret_row)
 
 int image_free_row(struct image *image, uint32_t id, uint32_t heir)
 {
-	uint32_t row = image->rows[id];
+	uint32_t row = image->rows[id], heirs = growing_row(image, heir);
 
 	for (unsigned p = 0; p < IMAGE_PLANES; p++) {
-		if (heir != IMAGE_NO_ROW && image_number(image, p, row) != 0 &&
-		    block_reserve(image, p, heir) < 0) {
+		if (heirs != IMAGE_NO_ROW && image_number(image, p, row) != 0 &&
+		    block_reserve(image, p, heirs) < 0) {
 			return -ENOMEM;
 		}
 	}
@@ -218,11 +242,9 @@ int image_free_row(struct image *image, uint32_t id, uint32_t heir)
 		uint64_t number = (uint64_t)image_number(image, p, row);
 
 		block_add(image, p, row, -number);
-		if (heir != IMAGE_NO_ROW) {
-			block_add(image, p, heir, number);
-		}
+		block_add(image, p, heirs, number);
 	}
-	image->rows[id] = IMAGE_NO_ROW;
+	image->rows[id] = heir | GONE;
 	image->used[row / WORD] &= ~(UINT64_C(1) << row % WORD);
 	image->n_counters--;
 	if (row / WORD < image->free_from) {
@@ -249,6 +271,7 @@ int image_reserve(struct image *image, unsigned seat, const struct engine_growth
 {
 	struct image_seat *of = &image->seats[seat];
 	size_t i = growth->id / SEEN;
+	uint32_t row = growing_row(image, growth->id);
 	void *at = of->at;
 	int r = grow(&at, &of->n, i + 1, sizeof(struct image_seen *));
 
@@ -266,8 +289,8 @@ int image_reserve(struct image *image, unsigned seat, const struct engine_growth
 		return -ENOMEM;
 	}
 	/* Also where it comes back to 0: the counter may have another row than when it was not. */
-	return of->at[i]->charged != NULL
-		       ? block_reserve(image, IMAGE_AHEAD, image_row(image, growth->id))
+	return of->at[i]->charged != NULL && row != IMAGE_NO_ROW
+		       ? block_reserve(image, IMAGE_AHEAD, row)
 		       : 0;
 }
 
@@ -287,7 +310,7 @@ int64_t image_grow(struct image *image, unsigned seat, const struct engine_growt
 {
 	struct image_seen *seen = image->seats[seat].at[growth->id / SEEN];
 	uint64_t *last = &seen->added[growth->id % SEEN];
-	uint32_t row = image_row(image, growth->id);
+	uint32_t row = growing_row(image, growth->id);
 	int64_t added = (int64_t)(growth->added - *last);
 	uint64_t own = growth->added - *last;
 	int64_t used = added > 0 ? added : 0;

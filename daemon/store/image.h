@@ -43,7 +43,7 @@ struct image {
 	struct image_blocks planes[IMAGE_PLANES];
 	bool changed; /* one of the blocks is */
 
-	uint32_t *rows; /* by the engine's numbers */
+	uint32_t *rows; /* by the engine's numbers; of a counter that is gone, who has what it had */
 	size_t n_rows;
 	uint64_t *used;	  /* rows that are: a bit each */
 	size_t n_used;	  /* words */
@@ -56,8 +56,10 @@ struct image {
 void image_init(struct image *image);
 void image_deinit(struct image *image);
 
-/* IMAGE_NO_ROW: not known. */
+/* IMAGE_NO_ROW: there is no such counter, or not any more. */
 uint32_t image_row(const struct image *image, uint32_t id);
+/* Can growth be of it: is it there, or is it gone and its number not another's yet? */
+bool image_knows(const struct image *image, uint32_t id);
 
 /* ---- all of these: -ENOMEM leaves everything as it was ---- */
 
@@ -65,7 +67,7 @@ uint32_t image_row(const struct image *image, uint32_t id);
 int image_new_row(struct image *image, uint32_t id, uint32_t *ret_row);
 /* This very row, which is free. */
 int image_take_row(struct image *image, uint32_t id, uint32_t row);
-/* Its numbers go to those of `heir`, if that is a row. -ENOMEM: nothing happened. */
+/* Its numbers go to those of the counter `heir` (ENGINE_NO_ID: nowhere), and what it has still grown by goes there too, or to the heir's heir. -ENOMEM: nothing happened. */
 int image_free_row(struct image *image, uint32_t id, uint32_t heir);
 
 int image_reserve(struct image *image, unsigned seat, const struct engine_growth *growth);

@@ -35,7 +35,7 @@ int store_born(struct store *store, const struct engine_born *born)
 	row.cells[3].number = born->born_ns;
 	r = rowset_add(&store->changes[TABLE_COUNTER], &row, /* gone= */ false);
 	if (r < 0) {
-		(void)image_free_row(&store->image, born->id, IMAGE_NO_ROW);
+		(void)image_free_row(&store->image, born->id, ENGINE_NO_ID);
 	}
 	return r;
 }
@@ -44,7 +44,6 @@ int store_gone(struct store *store, uint32_t id, uint32_t parent)
 {
 	struct row row = { .table = TABLE_COUNTER };
 	uint32_t number = image_row(&store->image, id);
-	uint32_t heir = parent != ENGINE_NO_ID ? image_row(&store->image, parent) : IMAGE_NO_ROW;
 	struct rowset *changes = &store->changes[TABLE_COUNTER];
 	struct rowset_entry *entry;
 	int r;
@@ -61,7 +60,7 @@ int store_gone(struct store *store, uint32_t id, uint32_t parent)
 	if (entry == NULL) {
 		return -ENOMEM;
 	}
-	r = image_free_row(&store->image, id, heir);
+	r = image_free_row(&store->image, id, parent);
 	if (r < 0) {
 		free(entry);
 		return r;
@@ -79,7 +78,7 @@ static int reserve_growth(struct store *store, const struct cut *cut)
 	for (size_t i = 0; r == 0 && i < cut->n_growth; i++) {
 		const struct engine_growth *growth = &cut->growth[i];
 
-		if (image_row(&store->image, growth->id) != IMAGE_NO_ROW) {
+		if (image_knows(&store->image, growth->id)) {
 			r = image_reserve(&store->image, cut->seat, growth);
 		} else if (!image_is_old(&store->image, cut->seat, growth)) {
 			r = -ENOENT;

@@ -93,7 +93,10 @@ int store_load(struct store *store, const struct store_sink *sink, char why[STOR
 
 /* A counter was made; its parent was told before. One that the load brought (or that was told already) is known and stays as it is. */
 int store_born(struct store *store, const struct engine_born *born);
-/* It was removed, after the last cut with growth of it was merged: its own value goes to the parent's (ENGINE_NO_ID: nowhere). */
+/*
+ * It was removed: its own value goes to the parent's (ENGINE_NO_ID: nowhere), and so does growth of it that is in cuts yet to come, until its number is told as born again. At once, so
+ * that the file never has two counters of one path.
+ */
 int store_gone(struct store *store, uint32_t id, uint32_t parent);
 
 /* n > 0 was used at the counter, as windows see it: to be given to engine_usage_add. */

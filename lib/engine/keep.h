@@ -64,7 +64,8 @@ struct engine_born {
 
 /*
  * One thread calls these two. What came since the last call, in order, each once. `gone`: its own value, and what it was ahead by, are
- * now its parent's (ENGINE_NO_ID: nobody's). Not before the last of its growth is known: with the cuts that are taken after this call.
+ * now its parent's (ENGINE_NO_ID: nobody's), and so is the last of its growth, which comes with the cuts that are taken after this call. Another counter of
+ * its path may be born by then, under another id.
  */
 struct engine_changes {
 	void (*born)(void *ctx, const struct engine_born *born);

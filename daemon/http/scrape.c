@@ -37,6 +37,7 @@ struct scrape {
 	struct expose expose;
 	struct sheet sheet;
 	bool gzip, failed;
+	bool ended; /* all of it is with the connection, which may not have sent it yet */
 	z_stream stream;
 };
 
@@ -122,6 +123,7 @@ static bool write_some(struct scrape *scrape)
 }
 
 static void on_written(struct evhttp_connection *connection, void *arg);
+static void on_sent(struct evhttp_request *request, void *arg);
 
 static void turn(struct scrape *scrape)
 {
@@ -139,10 +141,17 @@ static void turn(struct scrape *scrape)
 	}
 	evhttp_send_reply_chunk_with_cb(request, scrape->out, on_written, scrape);
 	if (end) {
-		evhttp_connection_set_closecb(evhttp_request_get_connection(request), NULL, NULL);
-		forget(scrape);
+		scrape->ended = true;
+		evhttp_request_set_on_complete_cb(request, on_sent, scrape);
 		evhttp_send_reply_end(request);
 	}
+}
+
+/* All of it is with the kernel. */
+static void on_sent(struct evhttp_request *request, void *arg)
+{
+	evhttp_connection_set_closecb(evhttp_request_get_connection(request), NULL, NULL);
+	forget(arg);
 }
 
 static void on_written(struct evhttp_connection *connection, void *arg)
@@ -159,18 +168,19 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * The connection is going, and what is queued on it is freed with it. If the client went, evhttp has taken the request off it and left it
- * to us; then this is the way to free it.
+ * The connection is going, and what is queued on it is freed with it. If the client went before the end, evhttp has taken the request off it
+ * and left it to us; then this is the way to free it.
  */
 static void on_closed(struct evhttp_connection *connection, void *arg)
 {
 	struct scrape *scrape = arg;
 	struct evhttp_request *request = scrape->request;
+	bool ended = scrape->ended;
 
 	(void)connection;
 	http_count(&scrape->http->stats.aborted);
 	forget(scrape);
-	if (evhttp_request_get_connection(request) == NULL) {
+	if (!ended && evhttp_request_get_connection(request) == NULL) {
 		evhttp_send_reply_end(request);
 	}
 }

@@ -163,7 +163,7 @@ static void test_file_limits(void **state)
 	assert_int_equal(prlimit(daemon->pid, RLIMIT_NOFILE, &few, NULL), 0);
 	test_daemon_configure(daemon, "workers = 1\nmax_connections = 100000\n");
 	test_daemon_signal(daemon, SIGHUP);
-	test_daemon_await_log(daemon, "max_connections is 100000, but only");
+	test_daemon_await_log(daemon, "max_connections is 100000 and");
 	test_daemon_stop(daemon);
 }
 

@@ -8,10 +8,10 @@ import threading
 import unittest
 
 import pages
-from world import RATIONCTL, Case, Daemon, Reply, die_with_us, read_all, wait
+from world import RATIONCTL, Case, Daemon, Reply, die_with_us, is_sanitized, read_all, wait
 
 N = 30000
-ROOM = 4 << 20
+ROOM = (64 if is_sanitized() else 4) << 20
 
 
 class Scrapes(Case):

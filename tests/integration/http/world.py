@@ -17,6 +17,13 @@ RATIONCTL = os.environ["RATIONCTL"]
 PATIENCE = 60
 
 
+def is_sanitized():
+    """Then its memory is not its own."""
+    with open(RATIOND, "rb") as file:
+        text = file.read()
+    return b"__tsan_init" in text or b"__asan_init" in text
+
+
 def skip(why):
     """The whole test, unless it must not be left out."""
     print("skipped: " + why)

@@ -201,6 +201,7 @@ static void take_born(void *ctx, const struct engine_born *born)
 	struct checkpoint *checkpoint = ctx;
 
 	must(checkpoint, store_born(checkpoint->store, born));
+	checkpoint->new_metric = checkpoint->new_metric || born->parent == ENGINE_NO_ID;
 }
 
 static void take_gone(void *ctx, uint32_t id, uint32_t parent)
@@ -280,9 +281,10 @@ static void take_declared(struct checkpoint *checkpoint)
 {
 	uint64_t now = atomic_load_explicit(&checkpoint->daemon->declared, memory_order_acquire);
 
-	if (now != checkpoint->declared) {
+	if (now != checkpoint->declared || checkpoint->new_metric) {
 		must(checkpoint, declared_keep(checkpoint->daemon, checkpoint->store));
 		checkpoint->declared = now;
+		checkpoint->new_metric = false;
 	}
 }
 

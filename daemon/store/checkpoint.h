@@ -71,7 +71,8 @@ struct checkpoint {
 	int64_t retry_ns;  /* 0: the last one did not fail */
 	size_t n_gone;	   /* removed counters whose last growth is in the next cuts */
 	uint64_t declared; /* see daemon.declared */
-	int status;	   /* of the last one */
+	bool new_metric; /* one has its first counter, and with it a kind that must outlast the configuration */
+	int status; /* of the last one */
 };
 
 /* `store` may be NULL, and is taken over, also on failure; `path` is copied. 0 or a negative errno. */

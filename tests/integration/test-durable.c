@@ -154,6 +154,55 @@ static void test_killed(void **state)
 	check_restart(*state, SIGKILL);
 }
 
+/* By then the configuration says something else: what is counted and held stays what it is, and everything goes on. */
+static void check_other_config(struct test_daemon *daemon, const char *other, int64_t usage)
+{
+	struct wire *wire = greet(daemon, 1, NULL), *second = greet(daemon, 2, NULL);
+	struct reply welcome;
+
+	assert_true(wire_charge(wire, 1, "held/x", 40, NULL));
+	assert_true(wire_charge(wire, 2, "day/x", 42, NULL));
+	assert_true(wire_charge(second, 1, "room", 1, NULL));
+	assert_int_equal(wire_lease(wire, 3, 9, "held/leased", 30, 60000), 30);
+	wire_flush_durable(wire);
+	(void)wire_free(wire);
+	(void)wire_free(second);
+	test_daemon_configure(daemon, other);
+	test_daemon_restart(daemon, SIGKILL);
+	test_daemon_restart(daemon, SIGTERM);
+
+	wire = greet(daemon, 1, &welcome);
+	assert_int_equal(welcome.welcome.last_operation, 3);
+	assert_int_equal(wire_total(wire, "held/x", CONSISTENCY_EXACT), 40);
+	assert_int_equal(wire_usage(wire, "held/leased"), usage);
+	assert_false(wire_uncharge(wire, 4, "held/x", 30));
+	assert_int_equal(wire_lease_return(wire, 5, 9, 0), 30);
+	wire_flush_durable(wire);
+	assert_int_equal(wire_total(wire, "held", CONSISTENCY_EXACT), 10);
+	second = greet(daemon, 2, &welcome);
+	assert_int_equal(welcome.welcome.last_operation, 1);
+	assert_false(wire_uncharge(second, 2, "room", 1));
+	(void)wire_free(wire);
+	(void)wire_free(second);
+}
+
+static void test_other_kinds(void **state)
+{
+	check_other_config(
+		*state,
+		"workers = 1\nmax_sessions = 1\nmax_leases = 1\n[metric held]\nkind = counter\n"
+		"[quota held/*]\nmax = 20\n",
+		30);
+}
+
+static void test_no_config(void **state)
+{
+	check_other_config(
+		*state,
+		"workers = 5\n[quota held/*]\nmax = 200\n[quota day/*]\nmax = 9\ncalendar = week\n",
+		30);
+}
+
 /* Twice with nothing between: what was restored is kept without having changed. */
 static void test_twice(void **state)
 {
@@ -370,6 +419,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stopped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_twice, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_kinds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_config, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_known, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waiting, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_end, setup, teardown),

@@ -274,7 +274,7 @@ static bool is_in_place(struct store *store)
 /* In the transaction, before it writes. */
 static int cut_log(struct store *store, char why[STORE_MAX_WHY])
 {
-	int rc = store->ragged ? log_cut(store->db, store->path) : SQLITE_OK;
+	int rc = store->ragged ? log_cut(store->db) : SQLITE_OK;
 
 	if (rc != SQLITE_OK) {
 		return store_fail(store, STORE_E_IO, why,

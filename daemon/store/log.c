@@ -172,24 +172,29 @@ int log_check(const char *path, char why[STORE_MAX_WHY])
 /* ---- cutting ---- */
 
 /* https://sqlite.org/walformat.html#the_wal_index_header; numbers are the machine's. The header is there twice. */
+#define INDEX_PART 32768
 #define INDEX_HEADER 48u
 #define INDEX_FRAMES_AT 16u
 
-/* How many frames commits have in the log, as all who have it open know by the index beside it. */
-static int committed(const char *path, uint32_t *ret_frames)
+/*
+ * How many frames commits have in the log, as all who have it open know by the index beside it. The connection has that mapped; to open it
+ * ourselves would take its locks away when we close it.
+ */
+static int committed(sqlite3 *db, uint32_t *ret_frames)
 {
-	_cleanup_free_ char *name = NULL;
-	_cleanup_close_ int fd = -1;
+	sqlite3_file *file = NULL;
+	void __volatile__ *part = NULL; /* the type is SQLite's */
+	int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
 	uint8_t headers[2 * INDEX_HEADER];
 
-	if (asprintf(&name, "%s-shm", path) < 0) {
-		name = NULL;
-		return SQLITE_NOMEM;
+	if (rc == SQLITE_OK) {
+		rc = file->pMethods->xShmMap(file, 0, INDEX_PART, 0, &part);
 	}
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || pread(fd, headers, sizeof(headers), 0) != (ssize_t)sizeof(headers)) {
-		return SQLITE_IOERR_SHMOPEN;
+	if (rc != SQLITE_OK || part == NULL) {
+		return rc != SQLITE_OK ? rc : SQLITE_IOERR_SHMMAP;
 	}
+	/* Whoever may write to it waits for this transaction. */
+	memcpy(headers, (const void *)part, sizeof(headers));
 	if (memcmp(headers, headers + INDEX_HEADER, INDEX_HEADER) != 0) {
 		return SQLITE_IOERR_SHMMAP;
 	}
@@ -197,7 +202,7 @@ static int committed(const char *path, uint32_t *ret_frames)
 	return SQLITE_OK;
 }
 
-int log_cut(sqlite3 *db, const char *path)
+int log_cut(sqlite3 *db)
 {
 	sqlite3_file *log = NULL;
 	sqlite3_int64 size = 0, wanted;
@@ -205,7 +210,7 @@ int log_cut(sqlite3 *db, const char *path)
 	int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
 
 	if (rc == SQLITE_OK) {
-		rc = committed(path, &frames);
+		rc = committed(db, &frames);
 	}
 	/* Without a frame the next transaction writes the header anew. */
 	wanted = frames > 0 ? HEADER + (sqlite3_int64)frames * FRAME : 0;

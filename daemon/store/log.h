@@ -23,4 +23,4 @@ int log_check(const char *path, char why[STORE_MAX_WHY]);
  * Cut off what lies behind the last commit, durably; nothing if nothing does. In a transaction that writes and has not written yet. Returns SQLite's
  * result codes, of which the connection does not know.
  */
-int log_cut(sqlite3 *db, const char *path);
+int log_cut(sqlite3 *db);

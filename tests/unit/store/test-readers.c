@@ -6,10 +6,12 @@
 #include "tests/support/test.h"
 #include "tests/unit/store/dump.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char *in(void **state, const char *name)
@@ -222,15 +224,61 @@ static void test_start_with_a_reader(void **state)
 	free(path);
 }
 
+/* https://sqlite.org/src/file/src/os_unix.c: whoever has the index of the log open has this byte of it locked. */
+#define INDEX_IN_USE_AT 128
+
+/* Does a process see that others have the index open? */
+static bool seems_in_use(const char *path)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct flock lock = { .l_type = F_WRLCK,
+				      .l_whence = SEEK_SET,
+				      .l_start = INDEX_IN_USE_AT,
+				      .l_len = 1 };
+		int fd = open(path, O_RDWR | O_CLOEXEC);
+
+		_exit(fd < 0 || fcntl(fd, F_GETLK, &lock) < 0 ? 2 : lock.l_type == F_UNLCK);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return WEXITSTATUS(status) == 0;
+}
+
+/*
+ * A reader who finds the index of the log unlocked takes it for one that a crash left: it cuts it off, and the daemon, which has it mapped, dies
+ * of that. The locks of a process go when it closes any descriptor of the file.
+ */
+static void test_readers_see_that_it_is_in_use(void **state)
+{
+	char *path = in(state, "state.db");
+	char *log_index = in(state, "state.db-shm");
+	struct sample sample;
+
+	sample_open(&sample, path);
+	for (unsigned step = 0; step < 3; step++) {
+		commit_and_tidy(&sample, step);
+		assert_true(seems_in_use(log_index));
+	}
+	sample_reopen(&sample, path);
+	commit_and_tidy(&sample, 3);
+	assert_true(seems_in_use(log_index));
+	sample_close(&sample);
+	free(log_index);
+	free(path);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_dir_setup, test_dir_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_views_with_the_tool),
-		TEST(test_numbers_of_all_sizes),
-		TEST(test_reader_that_takes_long),
-		TEST(test_start_with_a_reader),
+		TEST(test_views_with_the_tool),		  TEST(test_numbers_of_all_sizes),
+		TEST(test_reader_that_takes_long),	  TEST(test_start_with_a_reader),
+		TEST(test_readers_see_that_it_is_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,8 +38,8 @@ static inline uint32_t held_paths(const struct held *held)
 int64_t held_amount(const struct held *held, const char *path, size_t len);
 
 /*
- * What is held of a path never leaves int64, for its counter would have first. -ENOMEM. n >= 1; but in a ledger of differences n can be less than 0, and
- * what is held too.
+ * What is held of a path never leaves int64, for its counter would have first. -ENOMEM. n >= 1; but in a ledger of differences, and in that of detached charges, n can be less than 0, and
+ * what is held too: given back by one worker's cut or a client that came back sooner, and charged by another's.
  */
 int held_add(struct held *held, const char *path, size_t len, int64_t n);
 

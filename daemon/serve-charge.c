@@ -385,6 +385,26 @@ static bool check_uncharge(struct connection *connection, uint64_t id,
 	return true;
 }
 
+/*
+ * What was given back once of detached charges, while they have not been made again: their client comes later. Until then less than nothing is
+ * held of it.
+ */
+static int uncharge_again(struct worker *worker, const struct engine_charge_item *item)
+{
+	const struct engine_charge_item less = { .path = item->path,
+						 .len = item->len,
+						 .n = -item->n };
+	int r = engine_uncharge_again(worker->engine, item->path, item->len, item->n,
+				      *worker_time(worker));
+
+	if (r == 0) {
+		/* Without memory for it less was given back than is known of: as if it were held on. */
+		(void)change_detached(worker, &less, /* add= */ true);
+		waiting_wake(&worker->daemon->waiting, item->path, item->len);
+	}
+	return r;
+}
+
 void serve_uncharge(struct connection *connection, const struct request *request)
 {
 	const struct uncharge *uncharge = &request->uncharge;
@@ -403,7 +423,18 @@ void serve_uncharge(struct connection *connection, const struct request *request
 	    !check_uncharge(connection, request->id, uncharge)) {
 		return;
 	}
-	if (ledger_take(worker, session, uncharge->detached, &item) == HELD_E_LACKING) {
+	r = ledger_take(worker, session, uncharge->detached, &item);
+	if (r == HELD_E_LACKING && request->known.present && uncharge->detached) {
+		r = uncharge_again(worker, &item);
+		if (r == 0) {
+			serve_answer(connection, &reply);
+		} else {
+			serve_engine_failure(connection, request->id, uncharge->number, r,
+					     uncharge->path);
+		}
+		return;
+	}
+	if (r == HELD_E_LACKING) {
 		lacking(connection, request->id, uncharge);
 		return;
 	}

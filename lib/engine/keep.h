@@ -136,3 +136,9 @@ int engine_charge_again(struct engine_worker *worker, const struct engine_charge
 			size_t *ret_index);
 int engine_lease_again(struct engine_worker *worker, const char *path, size_t len, int64_t units,
 		       struct quota_time time);
+/*
+ * Give back what was given back once, also where it has not been charged again yet: the own value can be less than 0 until then. The counter is made if need be. As engine_uncharge
+ * without ENGINE_E_UNDERFLOW, and what can be in the way of making it: ENGINE_E_FULL, ENGINE_E_METRIC_FULL.
+ */
+int engine_uncharge_again(struct engine_worker *worker, const char *path, size_t len, int64_t n,
+			  struct quota_time time);

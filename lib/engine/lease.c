@@ -145,6 +145,7 @@ struct giving {
 	int64_t growth; /* of the totals by it */
 	bool gauge_only;
 	bool or_ancestor; /* of a counter that was removed: the nearest one's */
+	bool again;	  /* it was given before, and is whatever there is now */
 };
 
 static int give_locked(struct giving *giving)
@@ -244,14 +245,14 @@ static int give(struct giving *giving, const char *path, size_t len, const struc
 	return r;
 }
 
-/* Takes n off the own value if it has as much; of several who try, those whom it has enough for. */
-static bool take_own(struct engine *engine, uint32_t id, int64_t n)
+/* Takes n off the own value if it has as much, or again; of several who try, those whom it has enough for. */
+static bool take_own(struct engine *engine, uint32_t id, int64_t n, bool again)
 {
 	_Atomic(uint64_t) *base = &tree_tally(&engine->tree, id)->base;
 	uint64_t is = atomic_load_explicit(base, memory_order_relaxed);
 
 	do {
-		if ((int64_t)(is + worker_counted(engine, id)) < n) {
+		if (!again && (int64_t)(is + worker_counted(engine, id)) < n) {
 			return false;
 		}
 		RATION_HOOK();
@@ -269,7 +270,7 @@ static int uncharge(struct giving *giving)
 	struct engine *engine = giving->engine;
 	uint32_t id = giving->ref.id;
 
-	if (!take_own(engine, id, giving->n)) {
+	if (!take_own(engine, id, giving->n, giving->again)) {
 		return ENGINE_E_UNDERFLOW;
 	}
 	ledger_write(giving->worker, id, -giving->n, 0, 0);
@@ -293,6 +294,31 @@ int engine_uncharge(struct engine_worker *worker, const char *path, size_t len, 
 	};
 
 	return give(&giving, path, len, &time);
+}
+
+int engine_uncharge_again(struct engine_worker *worker, const char *path, size_t len, int64_t n,
+			  struct quota_time time)
+{
+	struct giving giving = {
+		.worker = worker,
+		.engine = worker->engine,
+		.n = n,
+		.growth = -n,
+		.give = uncharge,
+		.gauge_only = true,
+		.again = true,
+	};
+	int r = give(&giving, path, len, &time);
+
+	if (r == ENGINE_E_NOT_FOUND) {
+		struct engine_ref ref;
+
+		r = engine_intern(worker->engine, path, len, time.wall_ns, &ref);
+		if (r == 0) {
+			r = give(&giving, path, len, &time);
+		}
+	}
+	return r;
 }
 
 /* Leased units by where they are kept: at the counter, or at ancestors if it was removed since. */

@@ -222,6 +222,50 @@ static void test_twice(void **state)
 	(void)wire_free(wire);
 }
 
+/* Who gave back what another had charged, both of it lost, is back first: it counts, and the charge after it too. */
+static void test_known_uncharge(void **state)
+{
+	struct test_daemon *daemon = *state;
+	struct wire *wire = greet(daemon, 2, NULL);
+	const struct charge_item item = { .path = text_of("held/k"), .amount = 30 };
+	struct request charge = wire_charge_request(1, &item, 1);
+	struct request uncharge = {
+		.type = REQUEST_UNCHARGE,
+		.uncharge = { .number = 1,
+			      .path = text_of("held/k"),
+			      .amount = 20,
+			      .detached = true },
+		.known = { .present = true, .done = true },
+	};
+
+	assert_int_equal(wire_call(wire, &uncharge).type, REPLY_UNCHARGED);
+	/* Not there at all is another thing, for who was not told before that it was. */
+	uncharge.known.present = false;
+	uncharge.uncharge.number = 2;
+	wire_fails(wire, &uncharge, CODE_FAILED_PRECONDITION, "detached", 2);
+	wire_flush_durable(wire);
+	(void)wire_free(wire);
+	test_daemon_restart(daemon, SIGKILL);
+
+	wire = greet(daemon, 1, NULL);
+	assert_int_equal(wire_total(wire, "held/k", CONSISTENCY_EXACT), -20);
+	charge.charge.detached = true;
+	charge.known = (struct known){ .present = true, .done = true };
+	assert_int_equal(wire_call(wire, &charge).type, REPLY_CHARGED);
+	assert_int_equal(wire_total(wire, "held/k", CONSISTENCY_EXACT), 10);
+	assert_int_equal(wire_usage(wire, "held/k"), 10);
+	uncharge_detached(wire, 2, "held/k", 10);
+	uncharge.uncharge.number = 3;
+	uncharge.uncharge.amount = 1;
+	wire_fails(wire, &uncharge, CODE_FAILED_PRECONDITION, "detached", 3);
+	wire_flush_durable(wire);
+	(void)wire_free(wire);
+	test_daemon_restart(daemon, SIGKILL);
+	wire = greet(daemon, 1, NULL);
+	assert_int_equal(wire_total(wire, "held/k", CONSISTENCY_EXACT), 0);
+	(void)wire_free(wire);
+}
+
 /* An operation that the file does not have, and an earlier daemon had answered. */
 static void test_known(void **state)
 {
@@ -422,6 +466,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_config, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_known, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_known_uncharge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waiting, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),

@@ -295,11 +295,16 @@ static const char *get_durability(struct status_now *status)
 	if (status->daemon->checkpoint.store == NULL) {
 		return "none: what is counted ends with the daemon";
 	}
-	if (!status->checkpoint.failing) {
+	if (status->checkpoint.failing) {
+		(void)snprintf(status->durability, sizeof(status->durability), "failing: %s",
+			       status->checkpoint.why);
+	} else if (status->checkpoint.untidy[0] != '\0') {
+		(void)snprintf(status->durability, sizeof(status->durability),
+			       "good, but the log of the state file grows: %s",
+			       status->checkpoint.untidy);
+	} else {
 		return "good";
 	}
-	(void)snprintf(status->durability, sizeof(status->durability), "failing: %s",
-		       status->checkpoint.why);
 	return status->durability;
 }
 

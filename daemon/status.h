@@ -21,7 +21,7 @@ struct status_now {
 	struct statsd_stats statsd;
 	struct engine_stats engine;
 	struct checkpoint_stats checkpoint;
-	char durability[STORE_MAX_WHY + 16];
+	char durability[STORE_MAX_WHY + 64];
 	char text[ENGINE_MAX_REFUSED *
 		  (sizeof(struct engine_refused) + 32)]; /* of the one row that makes up its text */
 };

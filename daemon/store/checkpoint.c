@@ -378,6 +378,31 @@ static void end(struct checkpoint *checkpoint, int r, const char *why)
 	}
 }
 
+/* What is durable is so without it; but a log that only grows is to be known of before the disk is full. */
+static void tidy(struct checkpoint *checkpoint)
+{
+	struct log *log = &checkpoint->daemon->log;
+	char *untidy = checkpoint->stats.untidy;
+	char why[STORE_MAX_WHY] = "";
+	bool was_untidy;
+	int r;
+
+	if (!store_is_untidy(checkpoint->store)) {
+		return;
+	}
+	r = store_tidy(checkpoint->store, why);
+	(void)pthread_mutex_lock(&checkpoint->lock);
+	was_untidy = untidy[0] != '\0';
+	(void)snprintf(untidy, STORE_MAX_WHY, "%s", r == 0 ? "" : r < 0 ? strerror(-r) : why);
+	(void)pthread_mutex_unlock(&checkpoint->lock);
+	if (r != 0 && !was_untidy) {
+		log_line(log, LOG_WARNING, "the state file is written, but its log grows: %s",
+			 r < 0 ? strerror(-r) : why);
+	} else if (r == 0 && was_untidy) {
+		log_line(log, LOG_NOTICE, "the log of the state file was moved into it again");
+	}
+}
+
 static int once(struct checkpoint *checkpoint, bool final)
 {
 	char why[STORE_MAX_WHY] = "";
@@ -391,8 +416,7 @@ static int once(struct checkpoint *checkpoint, bool final)
 	STORE_STEP();
 	end(checkpoint, r, why);
 	if (r == 0) {
-		/* Nothing depends on it: ignoring, the next one tries again. */
-		(void)store_tidy(checkpoint->store, why);
+		tidy(checkpoint);
 	}
 	STORE_STEP();
 	return r;

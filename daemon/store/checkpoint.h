@@ -39,8 +39,9 @@ struct checkpoint_stats {
 	struct store_stats store;
 	bool failing;
 	char why[STORE_MAX_WHY]; /* if it is */
-	int64_t age_ns;		 /* since all there was, was durable; 0: it is now */
-	int64_t took_ns;	 /* the last one, from the first question to the end */
+	char untidy[STORE_MAX_WHY]; /* why the file's log can't be moved into it, and grows; empty: it can */
+	int64_t age_ns;		    /* since all there was, was durable; 0: it is now */
+	int64_t took_ns;	    /* the last one, from the first question to the end */
 	uint64_t n, n_failed;
 };
 

@@ -330,11 +330,16 @@ struct store *store_close(struct store *store)
 	return NULL;
 }
 
+bool store_is_untidy(const struct store *store)
+{
+	return store->log_pages >= store->tidy_at;
+}
+
 int store_tidy(struct store *store, char why[STORE_MAX_WHY])
 {
 	int rc;
 
-	if (store->log_pages < store->tidy_at) {
+	if (!store_is_untidy(store)) {
 		return 0;
 	}
 	STORE_STEP();

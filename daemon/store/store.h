@@ -130,8 +130,11 @@ bool store_is_dirty(const struct store *store);
  */
 int store_commit(struct store *store, char why[STORE_MAX_WHY]);
 
+/* Does the log hold so much that tidying it is worth the while? Not at once after a try: that is for when it has grown by as much more. */
+bool store_is_untidy(const struct store *store);
+
 /*
- * After a commit, when those who waited for it have been told: move what the log (-wal) holds into the file, if that is due; it waits for no reader. Nothing depends on its
+ * After a commit, when those who waited for it have been told: move what the log (-wal) holds into the file; it waits for no reader. Nothing depends on its
  * success; if it fails for long, the log grows. STORE_E_IO.
  */
 int store_tidy(struct store *store, char why[STORE_MAX_WHY]);

@@ -209,6 +209,39 @@ static void test_for_a_long_time(void **state)
 	free(path);
 }
 
+/* The log can't be moved into the file, and then it can: nothing else depends on it. */
+static void test_tidying(void **state)
+{
+	char *path = in(state, "state.db");
+	char *expected = text_after(path, 3);
+	char why[STORE_MAX_WHY] = "";
+	struct sample sample;
+	char *text;
+
+	disk_install();
+	sample_open(&sample, path);
+	for (unsigned step = 0; step < 3; step++) {
+		sample_step(&sample, step);
+		sample_commit(&sample);
+		assert_false(store_is_untidy(sample.store));
+		sample.store->tidy_at = 0;
+		assert_true(store_is_untidy(sample.store));
+		if (step < 2) {
+			disk_fail(step == 0 ? DISK_WRITE : DISK_SYNC, 1, /* lasting= */ true);
+		}
+		assert_int_equal(store_tidy(sample.store, why), step < 2 ? STORE_E_IO : 0);
+		assert_false(store_is_untidy(sample.store));
+		assert_true(disk_heal() || step == 2);
+	}
+	assert_non_null(strstr(why, "tidied"));
+	sample_close(&sample);
+	text = load(path);
+	assert_string_equal(text, expected);
+	free(text);
+	free(expected);
+	free(path);
+}
+
 static void check_if_killed(const char *path, const char *copy, const char *expected)
 {
 	char *text = text_if_killed(path, copy);
@@ -373,6 +406,7 @@ int main(void)
 		TEST(test_syncs),
 		TEST(test_read_only),
 		TEST(test_for_a_long_time),
+		TEST(test_tidying),
 		TEST(test_attempts),
 		TEST(test_attempts_in_a_new_turn),
 	};

@@ -169,30 +169,40 @@ static void print_wrapped(FILE *file, const char *text, int indent)
 	(void)fprintf(file, "\n");
 }
 
-static void print_option(FILE *file, const char *name, const char *value, const char *help)
+static void print_option(FILE *file, const char *name, const char *value, const char *help,
+			 const char *fallback)
 {
-	char left[64];
+	char left[64], all[1024];
 
 	(void)snprintf(left, sizeof(left), "--%s%s%s", name, value != NULL ? " " : "",
 		       value != NULL ? value : "");
+	(void)snprintf(all, sizeof(all), "%s%s%s%s", help, fallback != NULL ? " Default: " : "",
+		       fallback != NULL ? fallback : "", fallback != NULL ? "." : "");
 	(void)fprintf(file, "  %-18s ", left);
-	print_wrapped(file, help, 21);
+	print_wrapped(file, all, 21);
 }
 
 void args_help(FILE *file)
 {
+	char text[CONFIG_MAX_VALUE_TEXT];
+
 	(void)fprintf(
 		file,
-		"rationd [OPTIONS]\n\nCounts what clients report over sockets, and answers how much.\n\n");
-	for (size_t i = 0; i < args_n_options; i++) {
-		print_option(file, args_options[i].name, args_options[i].value,
-			     args_options[i].help);
-	}
+		"rationd counts what programs report over sockets, and rations it.\n\nusage: rationd [OPTION]...\n\n");
 	for (size_t i = 0; i < config_n_keys; i++) {
-		if (config_keys[i].flag != NULL) {
-			print_option(file, config_keys[i].name, config_keys[i].flag,
-				     config_keys[i].help);
+		const struct config_key *key = &config_keys[i];
+
+		if (key->flag != NULL) {
+			print_option(file, key->name, key->flag, key->help,
+				     config_default_format(key, text));
 		}
 	}
-	(void)fprintf(file, "\nSee rationd(8) and rationd.conf(5).\n");
+	for (size_t i = 0; i < args_n_options; i++) {
+		print_option(file, args_options[i].name, args_options[i].value,
+			     args_options[i].help, NULL);
+	}
+	(void)fprintf(
+		file,
+		"\nTo try it as anybody:\n\n  rationd --listen unix:/tmp/rationd.sock --state /tmp/rationd.db\n\n"
+		"See rationd(8), rationd.conf(5) and rationd-delivery(7).\n");
 }

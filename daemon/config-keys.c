@@ -40,8 +40,8 @@ const struct config_key config_keys[] = {
 	{
 		DAEMON("admin_group", CONFIG_GROUP, settings.admin_group),
 		.zero = "none",
-		.help = "The group whose members may declare metrics, set and remove quotas, and have the configuration reloaded, over a unix "
-			"socket. Root and the user that the daemon runs as may in any case, and nobody over TCP.",
+		.help = "The group whose members may declare metrics, set and remove quotas, reset and import counters, and have the configuration reloaded, "
+			"over a unix socket. Root and the user that the daemon runs as may in any case, and nobody over TCP.",
 	},
 	{
 		DAEMON("workers", CONFIG_COUNT, workers),

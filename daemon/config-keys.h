@@ -102,5 +102,8 @@ bool config_path_parse(const struct config_key *key, const char *text, char *pat
 /* As config_path_parse reads it. */
 const char *config_path_format(const struct config_key *key, const char *path);
 
+/* As a file would say it, in `text` or the key's own; NULL: there is none to be said in a value. */
+const char *config_default_format(const struct config_key *key, char *text);
+
 /* "1 to 64, or auto" into text[CONFIG_MAX_VALUE_TEXT * 3]; what is allowed for this key. */
 const char *config_value_range(const struct config_key *key, char *text);

@@ -353,6 +353,15 @@ const char *config_path_format(const struct config_key *key, const char *path)
 	return path[0] != '\0' ? path : key->zero;
 }
 
+const char *config_default_format(const struct config_key *key, char *text)
+{
+	if (key->type == CONFIG_LISTEN || key->type == CONFIG_RATE || key->type == CONFIG_LEVELS) {
+		return NULL;
+	}
+	return config_type_is_number(key->type) ? config_value_format(key, key->fallback, text)
+						: config_path_format(key, key->fallback_path);
+}
+
 static const char *format_count(int64_t value, char *text)
 {
 	for (size_t i = 0; i < N_SUFFIXES; i++) {

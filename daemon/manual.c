@@ -57,7 +57,8 @@ static void put_title(FILE *file, const char *name, int section, const char *abo
 	(void)fputc('\n', file);
 }
 
-static void put_option(FILE *file, const char *name, const char *value, const char *help)
+static void put_option(FILE *file, const char *name, const char *value, const char *help,
+		       const char *fallback)
 {
 	(void)fputs(".TP\n\\fB\\-\\-", file);
 	put_text(file, name);
@@ -67,6 +68,29 @@ static void put_option(FILE *file, const char *name, const char *value, const ch
 	}
 	(void)fputc('\n', file);
 	put_sentences(file, help);
+	if (fallback != NULL) {
+		(void)fputs("Default: ", file);
+		put_text(file, fallback);
+		(void)fputs(".\n", file);
+	}
+}
+
+static void put_options(FILE *file)
+{
+	char text[CONFIG_MAX_VALUE_TEXT];
+
+	for (size_t i = 0; i < config_n_keys; i++) {
+		const struct config_key *key = &config_keys[i];
+
+		if (key->flag != NULL) {
+			put_option(file, key->name, key->flag, key->help,
+				   config_default_format(key, text));
+		}
+	}
+	for (size_t i = 0; i < args_n_options; i++) {
+		put_option(file, args_options[i].name, args_options[i].value, args_options[i].help,
+			   NULL);
+	}
 }
 
 static void put_paragraph(FILE *file, const char *text)
@@ -112,29 +136,24 @@ static void put_journal(FILE *file)
 
 void manual_daemon(FILE *file)
 {
-	put_title(file, "rationd", 8,
-		  "counts what clients report over sockets, and answers how much");
-	(void)fputs(".SH SYNOPSIS\n\\fBrationd\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n", file);
+	put_title(file, "rationd", 8, "counts what programs report over sockets, and rations it");
+	(void)fputs(".SH SYNOPSIS\n\\fBrationd\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n", file);
 	put_sentences(
 		file,
 		"rationd takes counter increments from programs over its sockets, keeps exact totals for every node of the "
-		"hierarchy that their paths make, and answers how much was counted. Programs talk to it with libration, people with "
-		"rationctl(1).");
+		"hierarchy that their paths make, and answers how much was counted, and whether limits leave room for more. Programs talk to "
+		"it with libration(3) or the libraries for Python and Node, and with StatsD lines; people with rationctl(1); Prometheus reads it over HTTP.");
+	put_paragraph(
+		file,
+		"What is counted is in its state file within a fraction of a second, and what clients of its own protocol were told to be counted is "
+		"counted once, also if the daemon is killed: see rationd-delivery(7).");
 	put_paragraph(
 		file,
 		"It stays in the foreground, tells a service manager when it is ready (see sd_notify(3)), and accepts sockets that "
 		"one has passed to it (see systemd.socket(5)). Its log goes to the journal when standard error is connected to it, "
 		"and to standard error otherwise.");
 	(void)fputs(".SH OPTIONS\n", file);
-	for (size_t i = 0; i < args_n_options; i++) {
-		put_option(file, args_options[i].name, args_options[i].value, args_options[i].help);
-	}
-	for (size_t i = 0; i < config_n_keys; i++) {
-		if (config_keys[i].flag != NULL) {
-			put_option(file, config_keys[i].name, config_keys[i].flag,
-				   config_keys[i].help);
-		}
-	}
+	put_options(file);
 	(void)fputs(".SH SIGNALS\n.TP\nSIGTERM, SIGINT\n", file);
 	put_sentences(
 		file,
@@ -153,6 +172,10 @@ void manual_daemon(FILE *file)
 	put_text(file, CONFIG_DEFAULT_FILE ", " CONFIG_DEFAULT_FILE ".d/*.conf");
 	(void)fputs("\nThe configuration; see \\fBrationd.conf\\fR(5).\nNeither need exist.\n.TP\n",
 		    file);
+	put_text(file, CONFIG_DEFAULT_STATE);
+	(void)fputs(
+		"\nThe state file, where nothing else was said.\nWhile the daemon runs, and after a crash, the same name with \\-wal is a part of it.\n.TP\n",
+		file);
 	put_text(file, &ADDRESS_DEFAULT[strlen("unix:")]);
 	(void)fputs(
 		"\nThe socket, where nothing else was said.\nBeside it is a lock file of the same name and .lock.\n"
@@ -163,23 +186,18 @@ void manual_daemon(FILE *file)
 static void put_default(FILE *file, const struct config_key *key)
 {
 	char value[CONFIG_MAX_VALUE_TEXT], range[CONFIG_MAX_VALUE_TEXT * 3];
+	const char *text = config_default_format(key, value);
 
-	if (key->type == CONFIG_LISTEN) {
-		(void)fputs("Takes effect at restart.\n", file);
-		return;
+	if (text != NULL) {
+		(void)fputs("Default: ", file);
+		put_text(file, text);
+		if (config_type_has_range(key->type)) {
+			(void)fputs(". Allowed: ", file);
+			put_text(file, config_value_range(key, range));
+		}
+		(void)fputs(".\n", file);
 	}
-	if (key->type == CONFIG_RATE || key->type == CONFIG_LEVELS) {
-		return;
-	}
-	(void)fputs("Default: ", file);
-	put_text(file, !config_type_is_number(key->type)
-			       ? config_path_format(key, key->fallback_path)
-			       : config_value_format(key, key->fallback, value));
-	if (config_type_has_range(key->type)) {
-		(void)fputs(". Allowed: ", file);
-		put_text(file, config_value_range(key, range));
-	}
-	(void)fprintf(file, ".\n%s", key->fixed ? "Takes effect at restart.\n" : "");
+	(void)fputs(key->fixed ? "Takes effect at restart.\n" : "", file);
 }
 
 static const char *type_name(enum config_type type)

@@ -126,8 +126,10 @@ int socket_unix_open(struct socket_unix *unix_socket, struct log *log, int type,
 		return -EADDRINUSE;
 	}
 	if (r == -ENOENT || r == -ENOTDIR) {
-		log_line(log, LOG_ERR,
-			 "unix:%s: there is no such folder; make it, or listen elsewhere", path);
+		log_line(
+			log, LOG_ERR,
+			"unix:%s: there is no such folder; make it, or listen elsewhere with --listen",
+			path);
 		return r;
 	}
 	if (r < 0) {

@@ -229,9 +229,14 @@ void cli_answer(struct cli *cli, int r, const char *path)
 	} else if (r == -ENOTCONN && is_of_the_daemon(without_place(why))) {
 		cli_fail(cli, CLI_NO_DAEMON, RATION_UNAVAILABLE,
 			 "no connection to the daemon at %s: %s", url, without_place(why));
+	} else if (r == -ENOTCONN && strcmp(without_place(why), strerror(EACCES)) == 0) {
+		cli_fail(cli, CLI_NO_DAEMON, RATION_UNAVAILABLE,
+			 "no way to %s: %s; its owner and the members of its group may open it",
+			 url, without_place(why));
 	} else if (r == -ENOTCONN) {
 		cli_fail(cli, CLI_NO_DAEMON, RATION_UNAVAILABLE,
-			 "no daemon at %s: %s; is rationd running?", url, without_place(why));
+			 "no daemon at %s: %s; is rationd running? --socket URL says where", url,
+			 without_place(why));
 	} else if (r == -ETIMEDOUT) {
 		cli_fail(cli, CLI_NO_DAEMON, RATION_DEADLINE_EXCEEDED,
 			 "the daemon at %s did not answer within %s; --timeout allows more", url,

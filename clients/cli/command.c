@@ -147,7 +147,7 @@ const struct command commands[] = {
 		"windows, each set by a command of its own; a charge must fit them all, at PATH and at all it is below of.\n"
 		"\n"
 		"The limits are exactly those that the options say: what was set before for this PATH and window, or is in the daemon's "
-		"configuration, is replaced. They hold at once, and until 'rationctl quota remove' or the daemon's end. A max may be below what is "
+		"configuration, is replaced. They hold at once, and until 'rationctl quota remove': they are in the daemon's state file, if it has one. A max may be below what is "
 		"in use: then charges are refused until usage has fallen. What is allowed, but unwise, is reported as a note.\n"
 		"\n"
 		"  rationctl quota set requests/acme --max 10k --per 1m\n"

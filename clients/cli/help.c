@@ -132,7 +132,8 @@ void help_command(FILE *out, const struct command *command)
 		      command->summary, command->name, space, command->args);
 	help_visit(command->details, print_paragraph, &paragraphs);
 	(void)fputs("\noptions:\n", out);
-	print_options(out, command->options | OPTIONS_GLOBAL);
+	print_options(out, command->options & ~OPTIONS_GLOBAL);
+	print_options(out, OPTIONS_GLOBAL);
 }
 
 bool help_group(struct cli *cli, const char *word)

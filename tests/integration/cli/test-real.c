@@ -40,7 +40,7 @@ static void every_exit_status(void **state)
 	shell("rationctl tree b", 3, "rationctl: no such path: b\n");
 	shell("rationctl metric show b", 3, "rationctl: no such metric: b\n");
 	shell("rationctl --socket unix:$D/nobody flush 2>&1 | sed \"s,$D,D,\"", 0,
-	      "rationctl: no daemon at unix:D/nobody: No such file or directory; is rationd running?\n");
+	      "rationctl: no daemon at unix:D/nobody: No such file or directory; is rationd running? --socket URL says where\n");
 	shell("rationctl --socket unix:$D/nobody flush 2>/dev/null", 4, "");
 	shell("rationctl add requests/a -1 2>/dev/null", 5, "");
 	shell("rationctl metric set requests --kind gauge 2>/dev/null", 5, "");

@@ -148,10 +148,14 @@ static void add_without_a_daemon(void **state)
 	fake.text = "connection refused";
 	assert_run(
 		RUN("add", "a"), 4, "",
-		"rationctl: no daemon at unix:/run/rationd/rationd.sock: connection refused; is rationd running?\n");
+		"rationctl: no daemon at unix:/run/rationd/rationd.sock: connection refused; is rationd running? --socket URL says where\n");
 	assert_run(
 		RUN_INPUT("a 5\n", "add", "-"), 4, "",
-		"rationctl: no daemon at unix:/run/rationd/rationd.sock: connection refused; is rationd running?\n");
+		"rationctl: no daemon at unix:/run/rationd/rationd.sock: connection refused; is rationd running? --socket URL says where\n");
+	fake.text = "Permission denied";
+	assert_run(
+		RUN("add", "a"), 4, "",
+		"rationctl: no way to unix:/run/rationd/rationd.sock: Permission denied; its owner and the members of its group may open it\n");
 	/* A path that is none is wrong with or without a daemon. */
 	assert_run(RUN("add", "a//b"), 2, "",
 		   "rationctl: \"a//b\" is not a path: an empty segment\n");
@@ -607,13 +611,13 @@ static void help_is_printed(void **state)
 		"daemon has none, or can't write it.\n"
 		"\n"
 		"options:\n"
+		"  --durable              return when it is in the daemon's state file, too\n"
 		"  --socket URL           where the daemon is: unix:PATH or tcp:HOST:PORT; else\n"
 		"                         $RATIOND_SOCKET, else unix:/run/rationd/rationd.sock\n"
 		"  --json                 print one JSON object, errors included\n"
 		"  --timeout D            how long to wait for the daemon, like 500ms or 1m; else\n"
 		"                         10s\n"
-		"  --help                 print help and exit\n"
-		"  --durable              return when it is in the daemon's state file, too\n",
+		"  --help                 print help and exit\n",
 		"");
 	help = strdup(RUN("metric", "set", "--help")->out);
 	assert_run(RUN("help", "metric", "set"), 0, help, "");
@@ -721,7 +725,7 @@ static void every_failure(void **state)
 		const char *err;
 	} failures[] = {
 		{ -ENOTCONN, 4,
-		  "rationctl: no daemon at unix:/run/rationd/rationd.sock: why; is rationd running?\n" },
+		  "rationctl: no daemon at unix:/run/rationd/rationd.sock: why; is rationd running? --socket URL says where\n" },
 		{ -ETIMEDOUT, 4,
 		  "rationctl: the daemon at unix:/run/rationd/rationd.sock did not answer within 10s; --timeout allows more\n" },
 		{ -ENOMEM, 6, "rationctl: why\n" },

@@ -833,7 +833,7 @@ static void every_failure(void **state)
 		const char *err;
 	} failures[] = {
 		{ -ENOTCONN, 4,
-		  "rationctl: no daemon at unix:/run/rationd/rationd.sock: why; is rationd running?\n" },
+		  "rationctl: no daemon at unix:/run/rationd/rationd.sock: why; is rationd running? --socket URL says where\n" },
 		{ -ETIMEDOUT, 4,
 		  "rationctl: the daemon at unix:/run/rationd/rationd.sock did not answer within 10s; --timeout allows more\n" },
 		{ -ENOMEM, 6, "rationctl: why\n" },
@@ -855,7 +855,7 @@ static void every_failure(void **state)
 	fake.result = -ENOTCONN;
 	assert_run(
 		RUN_INPUT("a\nb\n", "charge", "-"), 4, "",
-		"rationctl: no daemon at unix:/run/rationd/rationd.sock: why; is rationd running?\n");
+		"rationctl: no daemon at unix:/run/rationd/rationd.sock: why; is rationd running? --socket URL says where\n");
 	assert_int_equal(fake.n_charges, 1 + 5 + 5);
 }
 

@@ -141,7 +141,7 @@ static void an_export_that_breaks_off_has_no_end(void **state)
 	fake.text = "no daemon at x: Connection refused";
 	assert_run(
 		RUN("export"), 4, "",
-		"rationctl: no daemon at unix:/run/rationd/rationd.sock: Connection refused; is rationd running?\n");
+		"rationctl: no daemon at unix:/run/rationd/rationd.sock: Connection refused; is rationd running? --socket URL says where\n");
 }
 
 /* ---- import ---- */

@@ -361,6 +361,9 @@ int restore_all(struct daemon *daemon, struct store *store)
 	lease_book_set_max(&daemon->leases, UINT32_MAX);
 	r = store_load(store, &sink, why);
 	lease_book_set_max(&daemon->leases, (uint32_t)daemon->config->max_leases_total);
+	if (r == 0 && engine_restored(daemon->engine, restore.time) != 0) {
+		r = senseless(&restore, "a total");
+	}
 	if (r == RESTORE_E_SENSELESS) {
 		(void)snprintf(why, sizeof(why), "%s is damaged: %s is not right",
 			       daemon->config->state, restore.what);

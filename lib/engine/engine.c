@@ -98,6 +98,7 @@ struct engine *engine_free(struct engine *engine)
 		return NULL;
 	}
 	changes_deinit(engine);
+	restore_deinit(&engine->late);
 	remove_deinit(engine);
 	usage_deinit(&engine->usage);
 	(void)registry_free(engine->registry);

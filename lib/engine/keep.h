@@ -104,7 +104,7 @@ void engine_usage_settle(struct engine *engine, const struct quota_time *time);
  * A counter with its own value and what it is ahead by: that many units are leased there. Its totals and limits without a window have both. It is not told
  * as born. Ceilings don't count. Call it in the order of `born_ns`: so parents come before their children, and births stay as they were (one
  * that comes too late gets the next after the last); ancestors that are missing all the same are made, and told as born. Nothing was
- * removed before. ENGINE_E_PATH, ENGINE_E_OVERFLOW (a total would leave int64), ENGINE_E_FULL (no more ids), -ENOMEM. ret_id may be NULL.
+ * removed before. ENGINE_E_PATH, ENGINE_E_FULL (no more ids), -ENOMEM. ret_id may be NULL.
  */
 int engine_restore(struct engine *engine, const char *path, size_t len, int64_t own, int64_t ahead,
 		   int64_t born_ns, uint32_t *ret_id);
@@ -114,9 +114,10 @@ int engine_restore_usage(struct engine *engine, const struct engine_usage *usage
 
 /*
  * All that was kept is there. To be called once with `keep`, before any worker joins, also if there was nothing to restore: counters whose
- * paths rules name are made now and not before, so that their births come after those of the counters that were restored.
+ * paths rules name are made now and not before, so that their births come after those of the counters that were restored. ENGINE_E_OVERFLOW: totals of what was restored leave int64, and
+ * are not right.
  */
-void engine_restored(struct engine *engine, struct quota_time time);
+int engine_restored(struct engine *engine, struct quota_time time);
 
 /* ---- orders ---- */
 

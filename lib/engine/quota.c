@@ -128,14 +128,18 @@ static void intern_layer(struct engine *engine, enum engine_layer layer,
 	}
 }
 
-void engine_restored(struct engine *engine, struct quota_time time)
+int engine_restored(struct engine *engine, struct quota_time time)
 {
+	int r;
+
 	planes_set_time(&engine->planes, &time);
 	registry_lock(engine->registry);
 	engine->changes.restoring = false;
+	r = restore_late(engine);
 	intern_layer(engine, ENGINE_FILE, &time);
 	intern_layer(engine, ENGINE_RUN_TIME, &time);
 	registry_unlock(engine->registry);
+	return r;
 }
 
 /* Takes the layer's rules out and forgets what only they needed. */

@@ -1,4 +1,9 @@
 /* restore: counters as they were, before anybody adds. */
+#include "lib/engine/restore.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
 #include "lib/engine/intern.h"
 #include "lib/engine/keep.h"
 #include "lib/engine/state.h"
@@ -6,20 +11,9 @@
 #include "lib/engine/worker.h"
 
 /* Nobody else is here, so what fits stays so. */
-static int restore_own(struct engine *engine, uint32_t id, int64_t own)
+static void put_own(struct engine *engine, uint32_t id, int64_t own)
 {
-	unsigned met;
-
-	if (own == 0) {
-		return 0;
-	}
-	if (!strict_amount_is_small(own)) {
-		strict_ensure(engine, id);
-	}
-	if ((tree_life(&engine->tree, id) & LIFE_STRICT) && !strict_fits(engine, id, own)) {
-		return ENGINE_E_OVERFLOW;
-	}
-	met = tree_climb(&engine->tree, id, own);
+	unsigned met = tree_climb(&engine->tree, id, own);
 	atomic_fetch_add_explicit(&tree_tally(&engine->tree, id)->base, (uint64_t)own,
 				  memory_order_relaxed);
 	if (met & TREE_MET_LIMITS) {
@@ -28,7 +22,70 @@ static int restore_own(struct engine *engine, uint32_t id, int64_t own)
 	if ((met & TREE_MET_EDGE) || strict_base_is_far(engine, id)) {
 		strict_ensure(engine, id);
 	}
+}
+
+static int wait_for_rest(struct late *late, uint32_t id, int64_t own)
+{
+	if (late->n == late->room) {
+		size_t room = late->room > 0 ? 2 * late->room : 16;
+		struct late_own *owns = reallocarray(late->owns, room, sizeof(*owns));
+
+		if (!owns) {
+			return -ENOMEM;
+		}
+		late->owns = owns;
+		late->room = room;
+	}
+	late->owns[late->n++] = (struct late_own){ id, own };
 	return 0;
+}
+
+/* To be asked before it is put; small ones of metrics that are not strict always do. */
+static bool fits(struct engine *engine, uint32_t id, int64_t own)
+{
+	if (!strict_amount_is_small(own)) {
+		strict_ensure(engine, id);
+	}
+	return !(tree_life(&engine->tree, id) & LIFE_STRICT) || strict_fits(engine, id, own);
+}
+
+static int restore_own(struct engine *engine, uint32_t id, int64_t own)
+{
+	if (own == 0) {
+		return 0;
+	}
+	if (!fits(engine, id, own)) {
+		return wait_for_rest(&engine->late, id, own);
+	}
+	put_own(engine, id, own);
+	return 0;
+}
+
+/* Whatever fits next. Of children of one parent some always do if all of them fit together: those of the other sign than the total. */
+int restore_late(struct engine *engine)
+{
+	struct late *late = &engine->late;
+	bool more = true;
+
+	while (more) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < late->n; i++) {
+			if (fits(engine, late->owns[i].id, late->owns[i].own)) {
+				put_own(engine, late->owns[i].id, late->owns[i].own);
+			} else {
+				late->owns[n++] = late->owns[i];
+			}
+		}
+		more = n > 0 && n < late->n;
+		late->n = n;
+	}
+	return late->n == 0 ? 0 : ENGINE_E_OVERFLOW;
+}
+
+void restore_deinit(struct late *late)
+{
+	free(late->owns);
 }
 
 static int restore_ahead(struct engine *engine, uint32_t id, int64_t ahead)

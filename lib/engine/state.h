@@ -26,6 +26,7 @@
 #include "lib/engine/plane.h"
 #include "lib/engine/refused.h"
 #include "lib/engine/remove.h"
+#include "lib/engine/restore.h"
 #include "lib/engine/rules.h"
 #include "lib/engine/tree.h"
 #include "lib/engine/usage.h"
@@ -83,6 +84,7 @@ struct engine {
 	struct name *retired; /* whose ids must not be used again */
 	struct changes changes;
 	struct usage usage;
+	struct late late;
 
 	_Atomic(uint64_t) created, removed, expired, refusals, overflowed;
 };

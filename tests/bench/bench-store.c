@@ -144,7 +144,7 @@ static void measure_engine(struct bench *bench)
 	    store_load(bench->store, &sink, why) != 0) {
 		die("%s", why);
 	}
-	engine_restored(engine, time);
+	(void)engine_restored(engine, time);
 	printf("start with %u counters, into an engine: %.0f ms in all\n", N_COUNTERS,
 	       (wall_ns() - start) / 1e6);
 	if (engine_get(engine, "requests", 8, &reading) != 0 ||

@@ -164,6 +164,7 @@ static void check_other_config(struct test_daemon *daemon, const char *other, in
 	assert_true(wire_charge(wire, 2, "day/x", 42, NULL));
 	assert_true(wire_charge(second, 1, "room", 1, NULL));
 	assert_int_equal(wire_lease(wire, 3, 9, "held/leased", 30, 60000), 30);
+	assert_int_equal(wire_lease(second, 2, 9, "count/leased", 30, 60000), 30);
 	wire_flush_durable(wire);
 	(void)wire_free(wire);
 	(void)wire_free(second);
@@ -180,19 +181,21 @@ static void check_other_config(struct test_daemon *daemon, const char *other, in
 	wire_flush_durable(wire);
 	assert_int_equal(wire_total(wire, "held", CONSISTENCY_EXACT), 10);
 	second = greet(daemon, 2, &welcome);
-	assert_int_equal(welcome.welcome.last_operation, 1);
-	assert_false(wire_uncharge(second, 2, "room", 1));
+	assert_int_equal(welcome.welcome.last_operation, 2);
+	assert_false(wire_uncharge(second, 3, "room", 1));
+	assert_int_equal(wire_lease_return(second, 4, 9, 30), 0);
+	assert_int_equal(wire_total(second, "count", CONSISTENCY_EXACT), 30);
 	(void)wire_free(wire);
 	(void)wire_free(second);
 }
 
 static void test_other_kinds(void **state)
 {
-	check_other_config(
-		*state,
-		"workers = 1\nmax_sessions = 1\nmax_leases = 1\n[metric held]\nkind = counter\n"
-		"[quota held/*]\nmax = 20\n",
-		30);
+	check_other_config(*state,
+			   "workers = 1\nmax_sessions = 1\nmax_leases = 1\nmax_leases_total = 1\n"
+			   "max_held_paths = 1\n[metric held]\nkind = counter\n"
+			   "[quota held/*]\nmax = 20\n",
+			   30);
 }
 
 static void test_no_config(void **state)
@@ -201,6 +204,58 @@ static void test_no_config(void **state)
 		*state,
 		"workers = 5\n[quota held/*]\nmax = 200\n[quota day/*]\nmax = 9\ncalendar = week\n",
 		30);
+}
+
+/* Counters that limits name are there, with a state file as without. */
+static void test_named(void **state)
+{
+	struct test_daemon *daemon =
+		test_daemon_prepare("[metric named]\nkind = counter\n[quota named/one]\nmax = 5\n");
+	struct wire *wire;
+
+	(void)state;
+	daemon->keeps = true;
+	test_daemon_spawn(daemon, NULL);
+	test_daemon_await(daemon, "READY=1");
+	for (unsigned i = 0; i < 2; i++) {
+		wire = greet(daemon, 1, NULL);
+		assert_int_equal(wire_total(wire, "named/one", CONSISTENCY_EXACT), 0);
+		wire_quota_max(wire, "named/two", 6);
+		assert_int_equal(wire_total(wire, "named/two", CONSISTENCY_EXACT), 0);
+		wire_flush_durable(wire);
+		(void)wire_free(wire);
+		test_daemon_restart(daemon, SIGKILL);
+	}
+	test_daemon_stop(daemon);
+}
+
+/* Near the ends of int64, where what comes first must not be more than fits together with what comes later. */
+static void test_large(void **state)
+{
+	static const int64_t large = 8000000000000000000;
+	struct test_daemon *daemon = *state;
+	struct wire *wire = greet(daemon, 1, NULL);
+
+	wire_gauge(wire, "level");
+	wire_intern(wire, 1, "level/a");
+	wire_intern(wire, 2, "level/b");
+	wire_intern(wire, 3, "level/c");
+	wire_intern(wire, 4, "adds/a");
+	assert_false(wire_add(wire, 1, 3, -large));
+	assert_false(wire_add(wire, 2, 1, large));
+	assert_false(wire_add(wire, 3, 2, large));
+	assert_false(wire_add(wire, 4, 4, INT64_MAX));
+	wire_flush_durable(wire);
+	(void)wire_free(wire);
+	test_daemon_restart(daemon, SIGKILL);
+	wire = greet(daemon, 1, NULL);
+	assert_int_equal(wire_total(wire, "level", CONSISTENCY_EXACT), large);
+	assert_int_equal(wire_total(wire, "level/c", CONSISTENCY_EXACT), -large);
+	assert_int_equal(wire_total(wire, "adds", CONSISTENCY_EXACT), INT64_MAX);
+	wire_intern(wire, 1, "level/a");
+	assert_false(wire_add(wire, 5, 1, -large));
+	assert_int_equal(wire_total(wire, "level", CONSISTENCY_EXACT), 0);
+	(void)wire_free(wire);
 }
 
 /* Twice with nothing between: what was restored is kept without having changed. */
@@ -463,6 +518,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stopped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_twice, setup, teardown),
+		cmocka_unit_test(test_named),
+		cmocka_unit_test_setup_teardown(test_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_config, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_known, setup, teardown),

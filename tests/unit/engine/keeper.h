@@ -243,7 +243,7 @@ static inline void keeper_restore(struct keeper *keeper, struct engine *engine,
 	}
 	free(sorted);
 	engine_usage_each(keeper->engine, true, keeper_usage_back, &usages);
-	engine_restored(engine, time);
+	(void)engine_restored(engine, time);
 }
 
 /* ---- two engines ---- */

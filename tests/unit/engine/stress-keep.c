@@ -429,7 +429,7 @@ static void test_all_at_once(void **state)
 	stress = (struct stress){ .engine = make_kept(1000, WORKERS, BATCH) };
 	stress.keeper = keeper_new(stress.engine);
 	declare_all(stress.engine);
-	engine_restored(stress.engine, time_now());
+	(void)engine_restored(stress.engine, time_now());
 	stress.until = test_now_ns() + RUN_NS;
 	for (uint32_t w = 0; w < WORKERS; w++) {
 		struct seat *seat = &stress.seats[w];

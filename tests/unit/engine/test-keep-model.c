@@ -356,7 +356,7 @@ static void run(uint64_t salt)
 	model->s = 1000;
 	model->engine = make_kept(1000, WORKERS, BATCH);
 	prepare(model->engine);
-	engine_restored(model->engine, at(model->s));
+	(void)engine_restored(model->engine, at(model->s));
 	model->keeper = keeper_new(model->engine);
 	for (uint32_t w = 0; w < WORKERS; w++) {
 		assert_int_equal(engine_join(model->engine, &model->workers[w]), 0);

@@ -15,7 +15,7 @@ static struct kept_bench kept_new(uint32_t max_counters)
 {
 	struct kept_bench bench = { .engine = make_kept(max_counters, 3, BATCH) };
 
-	engine_restored(bench.engine, at(1000));
+	(void)engine_restored(bench.engine, at(1000));
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(engine_join(bench.engine, &bench.workers[i]), 0);
 	}

@@ -50,7 +50,7 @@ static void test_growth(void **state)
 	set_rule(engine, rule_per("m/*/*", 100, 10));
 	set_rule(engine, rule_rate("m/a", 10, 100));
 	set_max(engine, "m", 1000);
-	engine_restored(engine, at(1000));
+	(void)engine_restored(engine, at(1000));
 	ab = intern(engine, "m/a/b");
 	other = intern(engine, "other");
 	assert_string_equal(each(engine, false), "");
@@ -80,7 +80,7 @@ static void test_gone(void **state)
 	(void)state;
 	set_rule(engine, rule_per("m", 100, 10));
 	set_rule(engine, rule_per("m/*", 100, 10));
-	engine_restored(engine, at(1000));
+	(void)engine_restored(engine, at(1000));
 	ref = intern(engine, "m/a");
 	usage_add(engine, ref, 5, 1000);
 	assert_int_equal(drop(engine, "m/a"), 0);
@@ -98,7 +98,7 @@ static void test_begun(void **state)
 	struct engine_ref ref;
 
 	(void)state;
-	engine_restored(engine, at(1000));
+	(void)engine_restored(engine, at(1000));
 	ref = intern(engine, "m/a");
 	set_rule(engine, rule_per("m/a", 100, 10));
 	assert_string_equal(each(engine, false), "m/a per 10s 100: 0;");
@@ -119,7 +119,7 @@ static void test_rate_changes(void **state)
 	struct engine_ref ref;
 
 	(void)state;
-	engine_restored(engine, at(1000));
+	(void)engine_restored(engine, at(1000));
 	ref = intern(engine, "m/a");
 	set_rule(engine, rule_rate("m/a", 10, 100));
 	usage_add(engine, ref, 50, 1000);
@@ -140,7 +140,7 @@ static void test_settle(void **state)
 	set_rule(engine, rule_per("m/a", 100, 10));
 	set_rule(engine, rule_rate("m/a", 1, 100));
 	declare(engine, "m", (struct engine_metric){ 0 });
-	engine_restored(engine, at(1000));
+	(void)engine_restored(engine, at(1000));
 	assert_int_equal(engine_join(engine, &worker), 0);
 	assert_int_equal(charge_at(worker, "m/a", 20, at(1010), NULL), 0);
 	usage_add(engine, intern(engine, "m/a"), 3, 1010);
@@ -175,7 +175,7 @@ static void test_restore(void **state)
 	/* Kept as it was, and told when it grows. */
 	assert_string_equal(each(engine, false), "");
 	assert_string_equal(each(engine, true), "m/a per 10s 100: 40;m/a rate 1000: 40;");
-	engine_restored(engine, at(1005));
+	(void)engine_restored(engine, at(1005));
 	usage_add(engine, intern(engine, "m/a"), 1, 1006);
 	assert_string_equal(each(engine, false), "m/a per 10s 100: 41;m/a rate 1006: 35;");
 	(void)engine_free(engine);
@@ -190,7 +190,7 @@ static void test_many(void **state)
 
 	(void)state;
 	set_rule(engine, rule_per("m/*", 100, 10));
-	engine_restored(engine, at(1000));
+	(void)engine_restored(engine, at(1000));
 	for (int i = 0; i < 500; i++) {
 		(void)snprintf(path, sizeof(path), "m/%d", i);
 		usage_add(engine, intern(engine, path), 1, 1000);

@@ -27,7 +27,7 @@ static struct engine_worker *join(struct engine *engine)
 {
 	struct engine_worker *worker = NULL;
 
-	engine_restored(engine, at(1000));
+	assert_int_equal(engine_restored(engine, at(1000)), 0);
 	assert_int_equal(engine_join(engine, &worker), 0);
 	return worker;
 }
@@ -85,7 +85,8 @@ static void test_errors(void **state)
 	assert_int_equal(engine_restore(engine, "m//a", 4, 1, 0, 1, NULL), ENGINE_E_PATH);
 	assert_int_equal(engine_restore(engine, "", 0, 1, 0, 1, NULL), ENGINE_E_PATH);
 	restore(engine, "m/a", INT64_MAX);
-	assert_int_equal(engine_restore(engine, "m/b", 3, 1, 0, 1, NULL), ENGINE_E_OVERFLOW);
+	restore(engine, "m/b", 1);
+	assert_int_equal(engine_restored(engine, at(1000)), ENGINE_E_OVERFLOW);
 	assert_int_equal(total(engine, "m"), INT64_MAX);
 	leave(engine, NULL);
 
@@ -118,7 +119,19 @@ static void test_strict(void **state)
 	restore(engine, "g/a", INT64_MIN);
 	restore(engine, "g/b", INT64_MAX);
 	assert_int_equal(total(engine, "g"), -1);
+	/* In an order in which they don't fit on the way. */
+	declare(engine, "h", GAUGE);
+	restore(engine, "h/a", INT64_MAX);
+	restore(engine, "h/a/x", INT64_MAX - 1);
+	restore(engine, "h/a/y", INT64_MAX - 2);
+	restore(engine, "h/b", 2);
+	restore(engine, "h/a/z", -INT64_MAX);
+	restore(engine, "h/a/w", -INT64_MAX);
 	worker = join(engine);
+	assert_int_equal(total(engine, "h"), INT64_MAX - 3 + 2);
+	assert_int_equal(total(engine, "h/a"), INT64_MAX - 3);
+	assert_int_equal(total(engine, "h/a/x"), INT64_MAX - 1);
+	assert_int_equal(own(engine, "h/a"), INT64_MAX);
 	assert_int_equal(try_add(worker, intern(engine, "m/b"), 11), ENGINE_E_OVERFLOW);
 	assert_int_equal(try_add(worker, intern(engine, "m/b"), 10), 0);
 	assert_true(tree_life(&engine->tree, intern(engine, "s/0").id) & LIFE_STRICT);

@@ -83,6 +83,23 @@ asyncio.run(again())
 
         asyncio.run(asyncio.wait_for(main(), 60))
 
+    def test_a_charge_that_is_cancelled_when_its_answer_is_there_leaves_nothing(self):
+        """The client's thread has the answer, the event loop was busy and has not seen it."""
+
+        async def main():
+            async with Client(self.daemon.url, timeout=None) as client:
+                await client.metric_set("jobs", "gauge")
+                task = asyncio.create_task(client.charge("jobs/a"))
+                await asyncio.sleep(0)
+                wait_until(lambda: self.total("jobs") == 1)
+                wait_until(lambda: client._core.operations.n_due == 0)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                wait_until(lambda: self.total("jobs") == 0, "it is given back")
+
+        asyncio.run(asyncio.wait_for(main(), 60))
+
     def test_times(self):
         async def main():
             client = Client("unix:/nonexistent", timeout=0.2, exit_timeout=0)

@@ -1,10 +1,12 @@
 """Counting, reading, charging, leasing against a real daemon; what is refused at the call."""
 
 import math
+import os
 import pickle
 import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import rationd
 from rationd import Client, Code, InvalidArgument, Kind, NotFound, RationError, Refused, Unreachable, Window
@@ -72,6 +74,39 @@ class Counting(ClientTest):
             [16000] * 10,
         )
 
+    def test_an_exception_in_the_midst_of_an_addition_stops_nothing_later(self):
+        """As of a signal's handler."""
+        counter = self.client.counter("requests/a")
+        with mock.patch.object(self.client._core, "note_dirty", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                counter.incr(5)
+        counter.incr(2)
+        self.client.flush()
+        self.assertEqual(self.total("requests/a"), 7)
+
+    def test_an_exception_in_the_midst_of_the_threads_start(self):
+        start = threading.Thread.start
+
+        def interrupted(thread):
+            start(thread)
+            raise KeyboardInterrupt
+
+        with Client(self.daemon.url) as client:
+            with mock.patch("threading.Thread.start", interrupted), self.assertRaises(KeyboardInterrupt):
+                client.incr("requests/a", 5)
+            client.incr("requests/a", 2)
+            client.flush()
+            self.assertEqual(self.total("requests/a"), 7)
+            names = [thread.name for thread in threading.enumerate()]
+            self.assertLessEqual(names.count("rationd"), 1 + (self.client._core.thread is not None))
+
+    def test_clients_that_end_leave_no_descriptors(self):
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(5):
+            with Client(self.daemon.url) as client:
+                client.incr("requests/a")
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
     def test_a_loss_may_count(self):
         def lost(_loss):
             client.incr("requests/losses")
@@ -119,6 +154,15 @@ class Reading(ClientTest):
         self.assertEqual((caught.exception.code, caught.exception.item), (Code.NOT_FOUND, "requests/none"))
         found = self.client.get_many(["requests/a", "requests/none"], consistency="cached")
         self.assertIsNone(found[1])
+        self.assertEqual(self.client.get_many([]), [])
+
+    def test_get_more_than_a_frame_holds(self):
+        self.client.incr("requests/a", 5)
+        self.client.flush()
+        paths = [f"requests/{'x' * 128}/{'y' * 128}/{i}" for i in range(4500)]
+        self.assertEqual(
+            self.client.get_many([*paths, "requests/a"])[4499:], [None, self.client.get("requests/a")]
+        )
         self.assertEqual(self.client.get_many([]), [])
 
     def test_the_daemon(self):
@@ -195,6 +239,28 @@ class Quotas(ClientTest):
         wait_until(
             lambda: self.client.charge("jobs/acme", 3, dry_run=True), "what was granted late is given back"
         )
+
+    def test_a_charge_that_is_granted_at_the_last_moment_is_granted(self):
+        class Late(rationd._charging.Future):
+            def result(self, timeout=None):
+                super().result()
+                if timeout is not None:
+                    raise TimeoutError
+                return super().result()
+
+        with mock.patch("rationd._charging.Future", Late):
+            self.assertTrue(self.client.charge("jobs/acme", 3).granted)
+        self.client.uncharge("jobs/acme", 3)
+
+    def test_a_charge_that_is_granted_when_somebody_interrupts_is_undone(self):
+        class Interrupted(rationd._charging.Future):
+            def result(self, timeout=None):
+                super().result()
+                raise KeyboardInterrupt
+
+        with mock.patch("rationd._charging.Future", Interrupted), self.assertRaises(KeyboardInterrupt):
+            self.client.charge("jobs/acme", 3)
+        wait_until(lambda: self.client.charge("jobs/acme", 3, dry_run=True))
 
     def test_detached(self):
         with Client(self.daemon.url) as other:
@@ -319,6 +385,18 @@ class BadInput(unittest.TestCase):
         with self.assertRaises(InvalidArgument):
             self.client.lease("jobs/a", 1, ttl=61)
         self.assertIsNone(self.client._core.thread, "nothing was to be sent")
+
+    def test_requests_that_no_frame_holds(self):
+        """Sent, the daemon would end the connection, each time anew, and what is counted would suffer."""
+        path = "/".join(["x" * 120] * 4)
+        items = [(f"{path}/{i}", 1) for i in range(2200)]
+        for call in (
+            lambda: self.client.charge(items),
+            lambda: self.client.charge(items, dry_run=True),
+            lambda: self.client.quota_set("x" * (1 << 20), max=1),
+        ):
+            with self.assertRaises(InvalidArgument):
+                call()
 
     def test_addresses(self):
         for bad in (

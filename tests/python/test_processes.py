@@ -113,6 +113,21 @@ class Forks(DaemonTest):
             self.assertEqual(self.total("jobs/a"), 5)
         self.assertEqual(self.total("jobs"), 0)
 
+    def test_leases_of_a_child_are_apart(self):
+        """That which came with the fork, and that which the child has made."""
+        self.client.metric_set("requests")
+        with self.client.lease("requests/a", 10) as lease:
+            lease.wait()
+
+            def child():
+                other = self.client.lease("requests/b", 20)
+                other.wait()
+                lease.wait()
+                assert (lease.left, other.left) == (10, 20)
+                self.client.close()
+
+            self.join(self.fork(child))
+
     def test_prefork(self):
         """Workers that are forked from a parent with a client, serve for a while, and end as programs do."""
         program = """

@@ -70,6 +70,13 @@ def charge(core: Core, items: list[tuple[str, int]], detached: bool, wait: float
     return future
 
 
+def abandon(core: Core, future: Future[Verdict], items: list[tuple[str, int]], detached: bool) -> None:
+    """Nobody waits for a charge any more: it is undone, also if it was granted a moment ago."""
+    if not future.cancel() and future.exception() is None:
+        for path, amount in items:
+            core.post(core.uncharge_quietly, path, amount, detached)
+
+
 def uncharge(core: Core, path: str, n: int, detached: bool, waits_for_daemon: bool = False) -> Future[None]:
     """Give back."""
     body = pb.Uncharge(path=check_path(path), amount=check_amount(n, path), detached=detached)

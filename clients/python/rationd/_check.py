@@ -6,6 +6,9 @@ import operator
 import re
 from typing import SupportsIndex
 
+from google.protobuf.message import Message
+
+from ._wire import MAX_FRAME
 from .errors import InvalidArgument
 
 MAX_BYTES = 512
@@ -14,6 +17,7 @@ MAX_SEGMENT = 128
 INT64_MAX = (1 << 63) - 1
 INT64_MIN = -(1 << 63)
 MAX_AMOUNT = 1 << 62
+MAX_MESSAGE = MAX_FRAME - 64  # room for what is filled in when it is sent: id, number, what is known of it
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -73,6 +77,13 @@ def check_int(value: SupportsIndex, low: int, high: int, what: str, item: str | 
     if not low <= number <= high:
         raise InvalidArgument(f"{what} must be {low} to {high}, not {number}", item)
     return number
+
+
+def check_size(message: Message, item: str | None = None) -> None:
+    """Refuse what no frame can hold: the daemon would end the connection for it, again and again."""
+    size = message.ByteSize()
+    if size > MAX_MESSAGE:
+        raise InvalidArgument(f"a request of {size} bytes; {MAX_MESSAGE} is the most", item)
 
 
 def check_amount(value: SupportsIndex, item: str | None = None) -> int:

@@ -84,6 +84,7 @@ class Core:
             self._welcomed,
         )
         self.leases: list[Lease] = []
+        self.lease_number = 0  # of the last one; in the child of a fork they keep theirs
         self._wake_fds: tuple[int, int] | None = None
         self._begin()
 
@@ -95,7 +96,6 @@ class Core:
         self.dirty: deque[Counter] = deque()
         self.collect_at: float | None = None
         self.flushes: list[Flushing] = []
-        self.lease_number = 0
         self.closing: Future[int] | None = None
         self.ending = False  # the client's thread has heard of that
         self.giving_up = False  # what is left is lost, of which is said how much it is
@@ -146,27 +146,27 @@ class Core:
         self.sleeping = False
         if self.thread is None:
             self._start()
-        elif self._wake_fds is not None:
-            try:
-                os.write(self._wake_fds[1], b"\0")
-            except (BlockingIOError, OSError):
-                pass  # full: it will wake up; or closed: it has ended
+            return
+        with self.lock:
+            if self._wake_fds is not None:  # else it has ended
+                try:
+                    os.write(self._wake_fds[1], b"\0")
+                except BlockingIOError:
+                    pass  # full: it will wake up
 
     def _start(self) -> None:
         with self.lock:
             if self.thread is not None or self.closed:
                 return
-            fds = os.pipe()
-            for fd in fds:
-                os.set_blocking(fd, False)
-            self._wake_fds = fds
+            if self._wake_fds is None:
+                fds = os.pipe()
+                self._wake_fds = fds
+                for fd in fds:
+                    os.set_blocking(fd, False)
             thread = threading.Thread(target=self._run, name="rationd", daemon=True)
             try:
                 thread.start()
             except RuntimeError as error:
-                self._wake_fds = None
-                os.close(fds[0])
-                os.close(fds[1])
                 self.sleeping = True
                 log.error("no thread could be started, what is counted waits: %s", error)
                 return
@@ -195,7 +195,8 @@ class Core:
         try:
             return future.result(timeout)
         except FutureTimeout:
-            future.cancel()
+            if not future.cancel():
+                return future.result()  # it came at this very moment
             raise self.late(item) from None
         except CancelledError:
             raise self.late(item) from None
@@ -223,6 +224,7 @@ class Core:
                 return self.closing
             if self.thread is None and not self.dirty and not self.posts:
                 self.closed = True
+                self._close_pipe()
                 return None
             self.closing = Future()
         self.post(self._begin_close, time.monotonic() + timeout)
@@ -246,19 +248,28 @@ class Core:
         self.questions.begin()
         for counter in (*self.counters.values(), *self.gauges.values()):
             counter._forget()
-        if self._wake_fds is not None:
-            for fd in self._wake_fds:
-                os.close(fd)
-            self._wake_fds = None
+        self._close_pipe()
         closed = self.closed
         self._begin()
         self.closed = closed
         for lease in self.leases:
             lease._begin()
 
+    def _close_pipe(self) -> None:
+        """Under the lock, since others write to it; or alone."""
+        fds, self._wake_fds = self._wake_fds, None
+        for fd in fds or ():
+            os.close(fd)
+
     # ---- the thread: its loop ----
 
     def _run(self) -> None:
+        with self.lock:
+            # Who started it may have been interrupted before it could note that: the first one it is.
+            if self.thread is None:
+                self.thread = threading.current_thread()
+            if self.thread is not threading.current_thread():
+                return
         assert self._wake_fds is not None
         wake = self._wake_fds[0]
         events = 0
@@ -271,6 +282,8 @@ class Core:
             events = 0 if self.closed else self._sleep(wake)
         self._refuse_posts()
         self._drop_dirty()
+        with self.lock:
+            self._close_pipe()
 
     def _step(self, now: float, events: int) -> None:
         while self.posts:

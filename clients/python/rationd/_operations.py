@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Union
 
 from . import ration_pb2 as pb
+from ._check import check_size
 from .errors import Code, RationError, SessionLost, Unreachable, error_of
 
 Body = Union[pb.Charge, pb.Uncharge, pb.Lease, pb.LeaseRenew, pb.LeaseReturn]
@@ -68,6 +69,7 @@ class Operation:
     def __init__(
         self, body: Body, take: Callable[[pb.Reply | None, RationError | None], None], item: str | None = None
     ) -> None:
+        check_size(body, item)
         self.body = body
         self.kind, self.answer = KINDS[type(body)]
         self.take = take

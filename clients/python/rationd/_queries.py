@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from . import ration_pb2 as pb
-from ._check import MAX_AMOUNT, check_amount, check_int, check_path
+from ._check import MAX_AMOUNT, check_amount, check_int, check_path, check_size
 from .errors import NotFound, error_of
 from .quota import Binding, BindingKind, Explanation, Level, Limits, Rule, Unit, Verdict, Window, WindowKind
 from .values import Consistency, Kind, Metric, Value
@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 ALL_LEVELS = 0xFFFFFFFF
 WALK_ENTRIES = 2000
+MAX_PATHS = 1000  # in one Get: it fits a frame, and so does the answer
 
 
 @dataclass
@@ -27,6 +28,9 @@ class Query(Generic[T]):
     answer: str
     parse: Callable[[list[pb.Reply]], T]
     item: str | None = None
+
+    def __post_init__(self) -> None:
+        check_size(self.request, self.item)
 
     def finish(self, replies: list[pb.Reply]) -> T:
         """The result, or an exception."""
@@ -55,11 +59,15 @@ def value_of(path: str, value: pb.Value) -> Value:
     return Value(path, value.total, value.own, Kind.GAUGE if value.kind == 1 else Kind.COUNTER, value.leaf)
 
 
+def gets(paths: Iterable[str], consistency: Consistency | str) -> list[Query[list[Value | None]]]:
+    """Values of any number of paths, in as few questions as hold them. One at least."""
+    wanted = [check_path(path) for path in paths]
+    return [get(wanted[at : at + MAX_PATHS], consistency) for at in range(0, len(wanted) or 1, MAX_PATHS)]
+
+
 def get(paths: Sequence[str], consistency: Consistency | str) -> Query[list[Value | None]]:
     """Values of some paths; None for what is not there."""
-    request = pb.Request(
-        get=pb.Get(paths=[check_path(path) for path in paths], consistency=consistency_of(consistency))
-    )
+    request = pb.Request(get=pb.Get(paths=paths, consistency=consistency_of(consistency)))
 
     def one(path: str, value: pb.Value) -> Value | None:
         try:

@@ -161,7 +161,10 @@ class Client:
         timeout: float | None = -1,
     ) -> list[Value | None]:
         """Values of some paths, in their order; None for what is not there."""
-        return await self._ask(_queries.get(list(paths), consistency), timeout)
+        values: list[Value | None] = []
+        for query in _queries.gets(paths, consistency):
+            values += await self._ask(query, timeout)
+        return values
 
     async def walk(
         self,
@@ -231,7 +234,12 @@ class Client:
             return await self._ask(_queries.dry_run(items), timeout)
         limit = self._client._limit(timeout)
         future = _charging.charge(self._core, items, detached, wait)
-        return await self._wait(future, None if limit is None else limit + wait)
+        try:
+            return await self._wait(future, None if limit is None else limit + wait)
+        except BaseException:
+            # The client's thread may have the answer already, and the loop not: whoever is cancelled then gets none.
+            _charging.abandon(self._core, future, items, detached)
+            raise
 
     async def uncharge(
         self, path: str, n: int = 1, *, detached: bool = False, timeout: float | None = -1

@@ -141,8 +141,13 @@ class Client:
         consistency: Consistency | str = Consistency.FRESH,
         timeout: float | None = -1,
     ) -> list[Value | None]:
-        """Values of some paths, in their order, in one round trip; None for what is not there."""
-        return self._ask(_queries.get(list(paths), consistency), timeout)
+        """Values of some paths, in their order; None for what is not there. A thousand of them take one round
+        trip; timeout is for each of those.
+        """
+        values: list[Value | None] = []
+        for query in _queries.gets(paths, consistency):
+            values += self._ask(query, timeout)
+        return values
 
     def walk(
         self,
@@ -225,9 +230,12 @@ class Client:
         if dry_run:
             return self._ask(_queries.dry_run(items), timeout)
         limit = self._limit(timeout)
-        return self._wait(
-            _charging.charge(self._core, items, detached, wait), None if limit is None else limit + wait
-        )
+        future = _charging.charge(self._core, items, detached, wait)
+        try:
+            return self._wait(future, None if limit is None else limit + wait)
+        except BaseException:
+            _charging.abandon(self._core, future, items, detached)
+            raise
 
     def uncharge(self, path: str, n: int = 1, *, detached: bool = False, timeout: float | None = -1) -> None:
         """Give back what is charged on a gauge. Raises RationError: FAILED_PRECONDITION, so much is not held

@@ -68,8 +68,13 @@ class Counter:
         return check_int(n, 0, INT64_MAX, "growth of a counter", self.path)
 
     def _mark(self) -> None:
-        self._marked = True
-        self._core.note_dirty(self)
+        try:
+            self._marked = True
+            self._core.note_dirty(self)
+        except BaseException:
+            # Of a signal, say: marked and not told of, it would never be looked at again.
+            self._marked = False
+            raise
 
     def _take(self) -> int:
         """What was added since the last time; for the client's thread."""

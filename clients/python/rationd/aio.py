@@ -163,7 +163,8 @@ class Client:
         """Values of some paths, in their order; None for what is not there."""
         values: list[Value | None] = []
         for query in _queries.gets(paths, consistency):
-            values += await self._ask(query, timeout)
+            some = await self._ask(query, timeout)
+            values += some
         return values
 
     async def walk(

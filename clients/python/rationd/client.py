@@ -146,7 +146,8 @@ class Client:
         """
         values: list[Value | None] = []
         for query in _queries.gets(paths, consistency):
-            values += self._ask(query, timeout)
+            some = self._ask(query, timeout)
+            values += some
         return values
 
     def walk(

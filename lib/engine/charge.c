@@ -243,11 +243,7 @@ static int find_limits(struct charging *charging)
 
 bool charge_add(struct engine *engine, uint32_t id, int64_t n)
 {
-	/* Relaxed: own grows, whenever a reader sees it; see worker.h for what `total` may lag behind. */
-	atomic_fetch_add_explicit(&tree_tally(&engine->tree, id)->base, (uint64_t)n,
-				  memory_order_relaxed);
-	RATION_HOOK();
-	return tree_raise(&engine->tree, id, n) || strict_base_is_far(engine, id);
+	return (tree_grow(&engine->tree, id, n) & TREE_MET_EDGE) || strict_base_is_far(engine, id);
 }
 
 static void add_totals(struct charging *charging)

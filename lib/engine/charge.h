@@ -7,7 +7,7 @@
  * it stays in one read section, begun with the gate open: so no counter it found goes, no limit it found changes places, and whoever closes
  * the gate or removes a counter finds all of the charge or nothing.
  *
- * Totals get it only after the planes have granted it, and without passing the planes again (tree_raise). Before that one thing must be
+ * Totals get it only after the planes have granted it, and without passing the planes again (tree_grow). Before that one thing must be
  * certain: that they can't leave int64. As with adds (strict.h): charges below STRICT_AMOUNT go on, and look whether a total is beyond
  * the edge afterwards; others, and those to strict metrics, are decided under the registry's lock, where totals are checked first.
  */

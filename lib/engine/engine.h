@@ -87,15 +87,19 @@ struct engine_ref {
 
 /* How far an answer can be off. */
 struct engine_view {
-	int64_t error_bound; /* a total may lack at most this much growth (in magnitude) added before the call */
+	int64_t error_bound; /* a value may lack at most this much growth (in magnitude) added before the call */
 	int64_t age_ns; /* since the flush it rests on began; 0: exact; INT64_MAX: there was none yet */
 };
 
 struct engine_reading {
 	enum engine_kind kind;
 	bool leaf;
-	int64_t own; /* added at this very path; exact at any time, never steps back in a metric that only grows */
-	int64_t total; /* own and below, as far as folded: what engine_view is about, and behind `own` perhaps */
+	/*
+	 * As far as folded, both: what engine_view is about. In a metric that only grows neither ever steps back for any reader but by engine_set,
+	 * and own <= total.
+	 */
+	int64_t own;   /* added at this very path */
+	int64_t total; /* own and below */
 	int64_t born_ns;
 };
 
@@ -217,14 +221,6 @@ typedef void (*engine_visit)(void *ctx, const struct engine_entry *entry);
  */
 int engine_walk(struct engine *engine, const char *root, size_t len, uint32_t depth, size_t limit,
 		struct engine_cursor *cursor, engine_visit visit, void *ctx, bool *ret_done);
-
-/*
- * The same, but for `own` of counters without children, which is their total here: as far as folded. No worker's slot is looked at for
- * these, so that a walk of many takes nothing from those who add to them; engine_flush first, for what was added before.
- */
-int engine_walk_folded(struct engine *engine, const char *root, size_t len, uint32_t depth,
-		       size_t limit, struct engine_cursor *cursor, engine_visit visit, void *ctx,
-		       bool *ret_done);
 
 /* ---- what the engine says of itself ---- */
 

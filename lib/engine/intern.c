@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/engine/state.h"
-#include "lib/engine/worker.h"
 
 /* A few for ENGINE_OTHER of metrics that want to count what is past the ceiling; places cost only address space until they are used. */
 uint32_t intern_reserve(uint32_t max_counters, bool keep)
@@ -72,7 +71,7 @@ static int prepare(void *ctx, struct name *const *names, size_t n_names)
 		uint32_t id = names[i]->id;
 
 		tree_start(&engine->tree, id, parent ? parent->id : TREE_NONE,
-			   gauge ? LIFE_GAUGE : 0, worker_counted(engine, id));
+			   gauge ? LIFE_GAUGE : 0);
 		if (!creation->restored || i + 1 < n_names) {
 			changes_born(&engine->changes, names[i]);
 		}

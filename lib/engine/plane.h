@@ -125,7 +125,7 @@ void plane_force(const struct planes *planes, const struct tree *tree, uint32_t 
 static inline bool plane_fold(const struct planes *planes, const struct tree *tree, uint32_t id,
 			      int64_t growth)
 {
-	unsigned met = tree_climb(tree, id, growth);
+	unsigned met = tree_fold(tree, id, growth);
 
 	if (__builtin_expect(met & TREE_MET_LIMITS, 0)) {
 		plane_force(planes, tree, id, growth);

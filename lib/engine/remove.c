@@ -39,9 +39,9 @@ static void forget(struct engine *engine, struct name *name)
 	if (name->parent) {
 		struct tally *parent = tree_tally(&engine->tree, name->parent->id);
 
-		/* Relaxed: `own` of the parent grows by this, whenever a reader sees it. */
+		/* All of it is folded. Release: pairs with tree_own; the total has it. */
 		atomic_fetch_add_explicit(&parent->base, (uint64_t)worker_own(engine, name->id),
-					  memory_order_relaxed);
+					  memory_order_release);
 	}
 	planes_bury(&engine->planes, &engine->tree, &engine->rules, name);
 	if (metric) {

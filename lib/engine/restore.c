@@ -13,9 +13,8 @@
 /* Nobody else is here, so what fits stays so. */
 static void put_own(struct engine *engine, uint32_t id, int64_t own)
 {
-	unsigned met = tree_climb(&engine->tree, id, own);
-	atomic_fetch_add_explicit(&tree_tally(&engine->tree, id)->base, (uint64_t)own,
-				  memory_order_relaxed);
+	unsigned met = tree_grow(&engine->tree, id, own);
+
 	if (met & TREE_MET_LIMITS) {
 		plane_force_held(&engine->planes, &engine->tree, id, own);
 	}

@@ -46,6 +46,8 @@ static int set_own(struct engine_worker *worker, uint32_t id, int64_t own)
 		return ENGINE_E_OVERFLOW;
 	}
 	fold_begin(&worker->fold);
+	/* What is held back is part of what the counter was: its readers must not see it twice over, below 0 for a while. */
+	worker_settle(engine, id);
 	growth = exchange(engine, id, own);
 	ledger_write(worker, id, growth, 0, 0);
 	far = tree_raise(&engine->tree, id, growth) || strict_base_is_far(engine, id);

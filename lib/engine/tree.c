@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static uint32_t n_chunks(uint32_t max_ids)
 {
@@ -33,6 +34,13 @@ void tree_deinit(struct tree *tree)
 	*tree = (struct tree){ 0 };
 }
 
+static struct tally *tallies_new(void)
+{
+	struct tally *tallies = aligned_alloc(64, TREE_CHUNK * sizeof(*tallies));
+
+	return tallies ? memset(tallies, 0, TREE_CHUNK * sizeof(*tallies)) : NULL;
+}
+
 static struct life *lives_new(void)
 {
 	struct life *lives = calloc(TREE_CHUNK, sizeof(*lives));
@@ -50,7 +58,7 @@ int tree_reserve(struct tree *tree, uint32_t id)
 
 	/* Release, both: pairs with the acquire in tree_tally and tree_life. */
 	if (!atomic_load_explicit(&tree->tallies[i], memory_order_relaxed)) {
-		struct tally *tallies = calloc(TREE_CHUNK, sizeof(*tallies));
+		struct tally *tallies = tallies_new();
 
 		if (!tallies) {
 			return -ENOMEM;
@@ -79,7 +87,7 @@ static _Atomic(uint32_t) *life_word(struct tree *tree, uint32_t id)
 	return &chunk[id & (TREE_CHUNK - 1)].word;
 }
 
-void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags, uint64_t counted)
+void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags)
 {
 	struct tally *tally = tree_tally(tree, id);
 	uint32_t root = id;
@@ -89,7 +97,9 @@ void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags,
 		root = atomic_load_explicit(&tree_tally(tree, parent)->root, memory_order_relaxed);
 	}
 	/* Relaxed: publishing the name releases all of it. */
-	atomic_store_explicit(&tally->base, 0 - counted, memory_order_relaxed);
+	atomic_store_explicit(&tally->base,
+			      0 - atomic_load_explicit(&tally->folded, memory_order_relaxed),
+			      memory_order_relaxed);
 	atomic_store_explicit(&tally->total, 0, memory_order_relaxed);
 	atomic_store_explicit(&tally->up, parent, memory_order_relaxed);
 	atomic_store_explicit(&tally->root, root, memory_order_relaxed);

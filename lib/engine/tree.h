@@ -5,6 +5,9 @@
  * The tallies are the hierarchy without the names: a fold climbs from a counter to its metric's root by parent ids alone. The
  * lives are kept apart because every add reads them and almost nothing writes them, while every fold writes tallies.
  *
+ * A counter's own value is there twice: base + folded, as far as folded, which is what readers are told, since it costs no add anything;
+ * and base + what the workers' slots count, which is ahead of that by what they hold back (worker.h).
+ *
  * Both are chunked; a chunk is made when the first id in it is, never moves, and is freed with the tree.
  *
  *			| reserve, start, kill, mark | all others
@@ -46,13 +49,14 @@
 #define TREE_EDGE (INT64_C(1) << 61)
 
 struct tally {
-	_Atomic(uint64_t) base; /* own = base + what the workers' slots count, modulo 2^64 */
-	_Atomic(int64_t) total; /* what was folded here and below */
+	_Atomic(uint64_t) base;	  /* what never was in a slot, less what former lives of the id left in them */
+	_Atomic(uint64_t) folded; /* of what the slots of this id ever counted, modulo 2^64 */
+	_Atomic(int64_t) total;	  /* what was folded here and below */
 	_Atomic(uint32_t)
 		up; /* the parent's id, TREE_NONE: a metric; and TREE_LIMITED: it carries limits (plane.h) */
 	_Atomic(uint32_t) root; /* the metric's id */
 };
-static_assert(sizeof(struct tally) == 24, "a million of these are kept");
+static_assert(sizeof(struct tally) == 32, "a million of these are kept, each on one cache line");
 
 struct life {
 	_Atomic(uint32_t) word;
@@ -74,10 +78,10 @@ void tree_deinit(struct tree *tree);
 int tree_reserve(struct tree *tree, uint32_t id);
 
 /*
- * Begin a counter's life under `parent` (TREE_NONE: a metric), whose flags it inherits, and own and total 0; `counted` is what the
- * workers' slots of this id have from former lives. `flags`: of a metric. Nobody knows the id yet.
+ * Begin a counter's life under `parent` (TREE_NONE: a metric), whose flags it inherits, and own and total 0: what the workers'
+ * slots of this id count from former lives is folded, and taken off. `flags`: of a metric. Nobody knows the id yet.
  */
-void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags, uint64_t counted);
+void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags);
 
 /* No reference to it is good from now on. Its life is LIFE_NONE if the generations of this id are used up by that: it must not be used again. */
 void tree_kill(struct tree *tree, uint32_t id);
@@ -121,6 +125,16 @@ static inline bool tree_far(int64_t value)
 	return (uint64_t)value + (uint64_t)TREE_EDGE - 1 >= 2 * (uint64_t)TREE_EDGE - 1;
 }
 
+/*
+ * The own value as far as folded. Who then looks at the total finds it there too: acquire pairs with the release in tree_climb_own.
+ */
+static inline int64_t tree_own(const struct tally *tally)
+{
+	uint64_t base = atomic_load_explicit(&tally->base, memory_order_acquire);
+
+	return (int64_t)(base + atomic_load_explicit(&tally->folded, memory_order_acquire));
+}
+
 /* TREE_NONE: a metric. */
 static inline uint32_t tree_parent(const struct tree *tree, uint32_t id)
 {
@@ -133,9 +147,22 @@ enum tree_met {
 	TREE_MET_LIMITS = 2, /* one of the counters carries limits */
 };
 
+/* Add growth to this counter's total. Returns the parent. */
+static inline uint32_t tree_step(struct tally *tally, int64_t growth, unsigned *met)
+{
+	int64_t before = atomic_fetch_add_explicit(&tally->total, growth, memory_order_relaxed);
+	uint32_t up = atomic_load_explicit(&tally->up, memory_order_relaxed);
+
+	*met |= tree_far((int64_t)((uint64_t)before + (uint64_t)growth)) ? TREE_MET_EDGE : 0;
+	*met |= up >> 31 << 1;
+	RATION_HOOK();
+	return up & ~TREE_LIMITED;
+}
+static_assert(TREE_LIMITED >> 31 << 1 == TREE_MET_LIMITS, "without a branch");
+
 /*
- * Fold, step 2: add growth to a counter and all its ancestors, and say what was met on the way. A total can't leave int64 by it,
- * see strict.h.
+ * Add growth to the totals of a counter and all its ancestors, and say what was met on the way. A total can't leave int64 by it, see
+ * strict.h.
  *
  * Relaxed: what an exact reader needs to see is carried by the fold line's release (lib/count/fold.h). A reader that comes in
  * between sees a child's total with the growth and the parent's without; for how much see engine_view.error_bound.
@@ -145,23 +172,42 @@ static inline unsigned tree_climb(const struct tree *tree, uint32_t id, int64_t 
 	unsigned met = 0;
 
 	while (id != TREE_NONE) {
-		struct tally *tally = tree_tally(tree, id);
-		int64_t before =
-			atomic_fetch_add_explicit(&tally->total, growth, memory_order_relaxed);
-
-		uint32_t up = atomic_load_explicit(&tally->up, memory_order_relaxed);
-
-		met |= tree_far((int64_t)((uint64_t)before + (uint64_t)growth)) ? TREE_MET_EDGE : 0;
-		met |= up >> 31 << 1;
-		id = up & ~TREE_LIMITED;
-		RATION_HOOK();
+		id = tree_step(tree_tally(tree, id), growth, &met);
 	}
 	return met;
 }
-static_assert(TREE_LIMITED >> 31 << 1 == TREE_MET_LIMITS, "without a branch");
 
 /* The same of growth that the planes have already. True if a total was taken beyond TREE_EDGE. */
 static inline bool tree_raise(const struct tree *tree, uint32_t id, int64_t growth)
 {
 	return tree_climb(tree, id, growth) & TREE_MET_EDGE;
+}
+
+/* The same, and the counter's own value grows by it, in this part of it: after its total, and before the climb takes the line away. */
+static inline unsigned tree_climb_own(const struct tree *tree, struct tally *tally,
+				      _Atomic(uint64_t) *part, int64_t growth)
+{
+	unsigned met = 0;
+	uint32_t parent = tree_step(tally, growth, &met);
+
+	/* Release: pairs with tree_own. */
+	atomic_fetch_add_explicit(part, (uint64_t)growth, memory_order_release);
+	RATION_HOOK();
+	return met | tree_climb(tree, parent, growth);
+}
+
+/* Fold, step 2: what slots of this id count, and nobody has folded. */
+static inline unsigned tree_fold(const struct tree *tree, uint32_t id, int64_t growth)
+{
+	struct tally *tally = tree_tally(tree, id);
+
+	return tree_climb_own(tree, tally, &tally->folded, growth);
+}
+
+/* Growth that never was in a slot. */
+static inline unsigned tree_grow(const struct tree *tree, uint32_t id, int64_t growth)
+{
+	struct tally *tally = tree_tally(tree, id);
+
+	return tree_climb_own(tree, tally, &tally->base, growth);
 }

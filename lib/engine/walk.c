@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "lib/engine/state.h"
-#include "lib/engine/worker.h"
 
 /* Entries after which a walk leaves its read section and finds its place again, so that a long one holds up no removal. */
 #define WALK_STRETCH 4096u
@@ -13,26 +12,25 @@
 static_assert(1 + PATH_MAX_SEGMENTS * sizeof(int64_t) + PATH_MAX_BYTES <= ENGINE_CURSOR_MAX,
 	      "any place fits a cursor");
 
-/* False: the name is being removed. `folded`: as of engine_walk_folded. */
-static bool read_counter(const struct engine *engine, const struct name *name, bool folded,
+/* False: the name is being removed. */
+static bool read_counter(const struct engine *engine, const struct name *name,
 			 struct engine_reading *ret_reading)
 {
 	uint32_t life = tree_life(&engine->tree, name->id);
-	bool leaf = atomic_load_explicit(&name->first_child, memory_order_acquire) == NULL;
-	int64_t total;
+	const struct tally *tally;
 
 	if (!(life & LIFE_LIVE)) {
 		return false;
 	}
-	total = atomic_load_explicit(&tree_tally(&engine->tree, name->id)->total,
-				     memory_order_relaxed);
+	tally = tree_tally(&engine->tree, name->id);
 	*ret_reading = (struct engine_reading){
 		.kind = life & LIFE_GAUGE ? ENGINE_GAUGE : ENGINE_COUNTER,
-		.leaf = leaf,
-		.own = leaf && folded ? total : worker_own(engine, name->id),
-		.total = total,
+		.leaf = atomic_load_explicit(&name->first_child, memory_order_acquire) == NULL,
+		.own = tree_own(tally),
 		.born_ns = name->born,
 	};
+	/* After `own`, which it has (tree.h). */
+	ret_reading->total = atomic_load_explicit(&tally->total, memory_order_relaxed);
 	return true;
 }
 
@@ -44,7 +42,7 @@ int engine_get(struct engine *engine, const char *path, size_t len,
 
 	grace_enter();
 	name = registry_find(engine->registry, path, len);
-	found = name && read_counter(engine, name, /* folded= */ false, ret_reading);
+	found = name && read_counter(engine, name, ret_reading);
 	grace_leave();
 	if (found) {
 		return 0;
@@ -98,7 +96,6 @@ struct stretch {
 	const char *root;
 	size_t root_len;
 	uint32_t depth;
-	bool folded;
 	engine_visit visit;
 	void *ctx;
 };
@@ -107,7 +104,7 @@ static void show(const struct stretch *stretch, const struct name *name)
 {
 	struct engine_entry entry = { .path = name->path, .len = name->len, .depth = name->depth };
 
-	if (read_counter(stretch->engine, name, stretch->folded, &entry.reading)) {
+	if (read_counter(stretch->engine, name, &entry.reading)) {
 		stretch->visit(stretch->ctx, &entry);
 	}
 }
@@ -171,15 +168,6 @@ static int walk_all(const struct stretch *stretch, size_t limit, struct engine_c
 	return 0;
 }
 
-static int walk(const struct stretch *stretch, size_t limit, struct engine_cursor *cursor,
-		bool *ret_done)
-{
-	if (stretch->root_len > 0 && path_check(stretch->root, stretch->root_len, NULL) != PATH_OK) {
-		return ENGINE_E_PATH;
-	}
-	return walk_all(stretch, limit, cursor, ret_done);
-}
-
 int engine_walk(struct engine *engine, const char *root, size_t len, uint32_t depth, size_t limit,
 		struct engine_cursor *cursor, engine_visit visit, void *ctx, bool *ret_done)
 {
@@ -192,22 +180,8 @@ int engine_walk(struct engine *engine, const char *root, size_t len, uint32_t de
 		.ctx = ctx,
 	};
 
-	return walk(&stretch, limit, cursor, ret_done);
-}
-
-int engine_walk_folded(struct engine *engine, const char *root, size_t len, uint32_t depth,
-		       size_t limit, struct engine_cursor *cursor, engine_visit visit, void *ctx,
-		       bool *ret_done)
-{
-	const struct stretch stretch = {
-		.engine = engine,
-		.root = root,
-		.root_len = len,
-		.depth = depth,
-		.folded = true,
-		.visit = visit,
-		.ctx = ctx,
-	};
-
-	return walk(&stretch, limit, cursor, ret_done);
+	if (len > 0 && path_check(root, len, NULL) != PATH_OK) {
+		return ENGINE_E_PATH;
+	}
+	return walk_all(&stretch, limit, cursor, ret_done);
 }

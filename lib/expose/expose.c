@@ -82,8 +82,8 @@ static void show(void *ctx, const struct engine_entry *entry)
 
 static void some_metrics(struct expose *expose, size_t n)
 {
-	if (engine_walk_folded(expose->engine, "", 0, UINT32_MAX, n, &expose->cursor, show, expose,
-			       &expose->metrics_done) != 0) {
+	if (engine_walk(expose->engine, "", 0, UINT32_MAX, n, &expose->cursor, show, expose,
+			&expose->metrics_done) != 0) {
 		expose->metrics_done = true;
 	}
 }

@@ -173,6 +173,7 @@ static void step_set(struct model *model, struct engine_worker *worker)
 	struct engine_reading before = { 0 };
 	int64_t n = below(model, 50);
 
+	engine_flush(model->engine, model->s);
 	(void)engine_get(model->engine, place.path, strlen(place.path), &before);
 	assert_int_equal(engine_set(worker, place.path, strlen(place.path), n, at(model->s)), 0);
 	brings(model, &place)->own += n - before.own;

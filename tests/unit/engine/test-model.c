@@ -190,7 +190,7 @@ static void op_add(struct model *model, struct bench *bench, struct test_random 
 	}
 	expect(try_add(worker, node->ref, n), expected);
 	node->own += expected == 0 ? n : 0;
-	assert_int_equal(own(bench->engine, node->path), node->own);
+	assert_int_equal(worker_own(bench->engine, node->ref.id), node->own);
 }
 
 static void op_add_stale(struct model *model, struct bench *bench, struct test_random *random)

@@ -135,7 +135,12 @@ static void *adder(void *ctx)
 
 /* ---- readers ---- */
 
-/* I13: own never decreases, and lies between what was added before and what was begun after. */
+static enum engine_consistency any_consistency(struct thread *thread)
+{
+	return (enum engine_consistency)test_random_below(&thread->random, 3);
+}
+
+/* I13: own never decreases, is never ahead of the total, and lies between what was added before, within the bound, and what was begun after. */
 static void *own_reader(void *ctx)
 {
 	struct thread *thread = ctx;
@@ -149,16 +154,19 @@ static void *own_reader(void *ctx)
 		uint64_t leaf = test_random_below(&thread->random, N_LEAVES);
 		int64_t before = sum_added(stress, leaf);
 		struct engine_reading reading;
+		struct engine_view view;
 		int r;
 
 		leaf_path(stress, leaf, path);
+		engine_refresh(stress->engine, any_consistency(thread), test_now_ns(), &view);
 		r = engine_get(stress->engine, path, strlen(path), &reading);
 		if (r == ENGINE_E_NOT_FOUND && last[leaf] == 0) {
 			continue;
 		}
 		CHECK(r == 0);
 		CHECK(reading.own >= last[leaf]);
-		CHECK(reading.own >= before);
+		CHECK(reading.own >= before - view.error_bound);
+		CHECK(reading.own <= reading.total);
 		CHECK(reading.own <= sum_begun(stress, leaf));
 		last[leaf] = reading.own;
 	}
@@ -177,8 +185,7 @@ static void *total_reader(void *ctx)
 	grace_register();
 	test_random_init(&thread->random, 200 + thread->number);
 	while (!over(stress)) {
-		enum engine_consistency consistency =
-			(enum engine_consistency)test_random_below(&thread->random, 3);
+		enum engine_consistency consistency = any_consistency(thread);
 		uint64_t leaf = test_random_below(&thread->random, N_LEAVES);
 		int64_t all_before = all(stress, sum_added), one_before = sum_added(stress, leaf);
 		struct engine_reading reading;
@@ -229,18 +236,21 @@ static void *walker(void *ctx)
 	int64_t last = 0;
 
 	grace_register();
+	test_random_init(&thread->random, 300 + thread->number);
 	while (!over(stress)) {
 		int64_t before = all(stress, sum_added);
 		struct engine_cursor cursor = { 0 };
 		struct walk_sum sum = { 0 };
+		struct engine_view view;
 		bool done = false;
 
+		engine_refresh(stress->engine, any_consistency(thread), test_now_ns(), &view);
 		while (!done) {
 			CHECK(engine_walk(stress->engine, "", 0, UINT32_MAX, 5, &cursor, add_own,
 					  &sum, &done) == 0);
 		}
 		CHECK(sum.own >= last);
-		CHECK(sum.own >= before);
+		CHECK(sum.own >= before - view.error_bound);
 		CHECK(sum.own <= all(stress, sum_begun));
 		last = sum.own;
 	}
@@ -600,6 +610,7 @@ static void *read_root(void *ctx)
 		CHECK(reading.total >= before - view.error_bound);
 		CHECK(reading.total >= last);
 		CHECK(group.own >= last_own);
+		CHECK(group.own <= group.total);
 		last = reading.total;
 		last_own = group.own;
 	}

@@ -27,20 +27,28 @@ static void test_lives(void **state)
 
 	assert_int_equal(tree_reserve(&tree, 7), 0);
 	assert_int_not_equal(tree_life(&tree, 7), 0);
-	tree_start(&tree, 7, TREE_NONE, LIFE_GAUGE, 5);
+	tree_start(&tree, 7, TREE_NONE, LIFE_GAUGE);
 	first = tree_life(&tree, 7);
 	assert_true(first & LIFE_LIVE);
 	assert_true(first & LIFE_GAUGE);
 	assert_false(first & LIFE_STRICT);
-	assert_int_equal(atomic_load_explicit(&tree_tally(&tree, 7)->base, memory_order_relaxed),
-			 (uint64_t)-5);
+	assert_int_equal(tree_own(tree_tally(&tree, 7)), 0);
+	assert_int_equal(tree_fold(&tree, 7, -5), 0);
+	assert_int_equal(tree_grow(&tree, 7, 3), 0);
+	assert_false(tree_raise(&tree, 7, 100));
+	assert_int_equal(tree_own(tree_tally(&tree, 7)), -2);
+	assert_int_equal(atomic_load_explicit(&tree_tally(&tree, 7)->total, memory_order_relaxed),
+			 98);
 
 	tree_mark_strict(&tree, 7);
 	assert_int_equal(tree_life(&tree, 7), first | LIFE_STRICT);
 	tree_kill(&tree, 7);
 	assert_false(tree_life(&tree, 7) & (LIFE_LIVE | LIFE_STRICT | LIFE_GAUGE));
-	tree_start(&tree, 7, TREE_NONE, LIFE_GAUGE, 0);
+	tree_start(&tree, 7, TREE_NONE, LIFE_GAUGE);
 	assert_int_not_equal(tree_life(&tree, 7), first);
+	assert_int_equal(tree_own(tree_tally(&tree, 7)), 0);
+	assert_int_equal(atomic_load_explicit(&tree_tally(&tree, 7)->folded, memory_order_relaxed),
+			 (uint64_t)-5);
 	tree_deinit(&tree);
 }
 
@@ -53,9 +61,9 @@ static void test_inheritance(void **state)
 	assert_int_equal(tree_init(&tree, TREE_CHUNK + 1), 0);
 	assert_int_equal(tree_reserve(&tree, 0), 0);
 	assert_int_equal(tree_reserve(&tree, TREE_CHUNK), 0);
-	tree_start(&tree, 0, TREE_NONE, LIFE_GAUGE, 0);
+	tree_start(&tree, 0, TREE_NONE, LIFE_GAUGE);
 	tree_mark_strict(&tree, 0);
-	tree_start(&tree, TREE_CHUNK, 0, 0, 0);
+	tree_start(&tree, TREE_CHUNK, 0, 0);
 	assert_int_equal(tree_life(&tree, TREE_CHUNK) & (LIFE_GAUGE | LIFE_STRICT),
 			 LIFE_GAUGE | LIFE_STRICT);
 	assert_int_equal(atomic_load_explicit(&tree_tally(&tree, TREE_CHUNK)->root,
@@ -81,10 +89,10 @@ static void test_last_generation(void **state)
 	chunk = atomic_load_explicit(&tree.lives[0], memory_order_relaxed);
 	atomic_store_explicit(&chunk[3].word, (UINT32_MAX / LIFE_GENERATION - 1) * LIFE_GENERATION,
 			      memory_order_relaxed);
-	tree_start(&tree, 3, TREE_NONE, 0, 0);
+	tree_start(&tree, 3, TREE_NONE, 0);
 	tree_kill(&tree, 3);
 	assert_int_not_equal(tree_life(&tree, 3), LIFE_NONE);
-	tree_start(&tree, 3, TREE_NONE, 0, 0);
+	tree_start(&tree, 3, TREE_NONE, 0);
 	assert_int_equal(tree_life(&tree, 3) / LIFE_GENERATION, UINT32_MAX / LIFE_GENERATION);
 	tree_kill(&tree, 3);
 	assert_int_equal(tree_life(&tree, 3), LIFE_NONE);

@@ -18,12 +18,16 @@ static void test_fold_at_batch(void **state)
 		add(bench.workers[0], up, 1);
 		add(bench.workers[0], down, -1);
 	}
-	assert_int_equal(own(bench.engine, "g/a/up"), BATCH - 1);
-	assert_int_equal(own(bench.engine, "g/a/down"), -(BATCH - 1));
+	assert_int_equal(worker_own(bench.engine, up.id), BATCH - 1);
+	assert_int_equal(worker_own(bench.engine, down.id), -(BATCH - 1));
+	assert_int_equal(own(bench.engine, "g/a/up"), 0);
+	assert_int_equal(own(bench.engine, "g/a/down"), 0);
 	assert_int_equal(total(bench.engine, "g/a/up"), 0);
 	assert_int_equal(total(bench.engine, "g/a/down"), 0);
 	add(bench.workers[0], up, 1);
+	assert_int_equal(own(bench.engine, "g/a/up"), BATCH);
 	assert_int_equal(total(bench.engine, "g/a/up"), BATCH);
+	assert_int_equal(own(bench.engine, "g/a"), 0);
 	assert_int_equal(total(bench.engine, "g/a"), BATCH);
 	assert_int_equal(total(bench.engine, "g"), BATCH);
 	add(bench.workers[0], down, -1);
@@ -168,7 +172,7 @@ static void test_seats(void **state)
 	engine_free(engine);
 }
 
-/* What a worker held is folded when it leaves; own never moves; the next one goes on with its slots. */
+/* What a worker held is folded when it leaves; the next one goes on with its slots. */
 static void test_leaving_folds(void **state)
 {
 	struct engine *engine = make_engine(100, 2, BATCH);
@@ -181,7 +185,8 @@ static void test_leaving_folds(void **state)
 		assert_int_equal(engine_join(engine, &worker), 0);
 		add(worker, ref, 5);
 		expected += 5;
-		assert_int_equal(own(engine, "m/a"), expected);
+		assert_int_equal(own(engine, "m/a"), expected - 5);
+		assert_int_equal(worker_own(engine, ref.id), expected);
 		engine_leave(worker);
 		assert_int_equal(own(engine, "m/a"), expected);
 		assert_int_equal(total(engine, "m"), expected);
@@ -199,10 +204,13 @@ static void test_own_sums_workers(void **state)
 		add(bench.workers[i], parent, i);
 		add(bench.workers[i], child, 10);
 	}
-	assert_int_equal(own(bench.engine, "m"), 6);
-	assert_int_equal(own(bench.engine, "m/a"), 40);
+	assert_int_equal(worker_own(bench.engine, parent.id), 6);
+	assert_int_equal(worker_own(bench.engine, child.id), 40);
+	assert_int_equal(own(bench.engine, "m"), 0);
 	assert_int_equal(total(bench.engine, "m"), 0);
 	assert_int_equal(exact(bench.engine, "m"), 46);
+	assert_int_equal(own(bench.engine, "m"), 6);
+	assert_int_equal(own(bench.engine, "m/a"), 40);
 	assert_int_equal(total(bench.engine, "m/a"), 40);
 	assert_false(get(bench.engine, "m").leaf);
 	assert_true(get(bench.engine, "m/a").leaf);

@@ -333,6 +333,8 @@ int serve_reset(struct connection *connection, const struct request *request)
 	}
 	self->job = (struct serve_job){ .id = request->id, .more = reset_more };
 	self->root = root;
+	/* A counter of which all is held back looks like one that has nothing. */
+	engine_flush(connection->worker->daemon->engine, clock_wall_ns());
 	serve_job_begin(connection, &self->job);
 	return SERVE_OK;
 }

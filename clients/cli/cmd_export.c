@@ -68,8 +68,7 @@ void cmd_export(struct cli *cli, const struct args *args)
 		r = ration_quota_list(client, cli->timeout_ms, put_rule, &exporting);
 	}
 	if (r == 0) {
-		/* Own values are exact whatever is held back of totals. */
-		r = ration_walk(client, NULL, UINT32_MAX, RATION_CACHED, cli->timeout_ms,
+		r = ration_walk(client, NULL, UINT32_MAX, RATION_EXACT, cli->timeout_ms,
 				put_counter, &exporting, NULL);
 	}
 	cli_answer(cli, r, NULL);

@@ -49,7 +49,8 @@
 #define TREE_EDGE (INT64_C(1) << 61)
 
 struct tally {
-	_Atomic(uint64_t) base;	  /* what never was in a slot, less what former lives of the id left in them */
+	_Atomic(uint64_t)
+		base; /* what never was in a slot, less what former lives of the id left in them */
 	_Atomic(uint64_t) folded; /* of what the slots of this id ever counted, modulo 2^64 */
 	_Atomic(int64_t) total;	  /* what was folded here and below */
 	_Atomic(uint32_t)

@@ -159,7 +159,7 @@ RATION_API int ration_flush_durable(struct ration *client, int timeout_ms);
 
 enum ration_consistency {
 	RATION_FRESH,  /* at most the daemon's pending threshold behind; the default */
-	RATION_CACHED, /* cheapest: the folded totals as they are */
+	RATION_CACHED, /* cheapest: what has been folded, as it is */
 	RATION_EXACT   /* all that any client's acknowledged batches hold */
 };
 
@@ -177,7 +177,7 @@ struct ration_value {
 };
 
 struct ration_view {
-	int64_t error_bound; /* totals may lack at most this much */
+	int64_t error_bound; /* own and total may lack at most this much */
 	int64_t age_ms;	     /* and are at most this old */
 };
 

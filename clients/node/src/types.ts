@@ -56,7 +56,7 @@ export interface Value {
 	readonly total: Amount;
 }
 
-/** How far off totals can be. */
+/** How far off values can be. */
 export interface View {
 	/** They may lack at most this much, in magnitude ... */
 	readonly errorBound: Amount;

@@ -135,14 +135,15 @@ static bool find_target(struct charging *charging, size_t i)
 	if (name) {
 		ask_for(engine, name->id);
 		life = tree_life(&engine->tree, name->id);
-		target->ref = (struct engine_ref){ name->id, life & ~LIFE_STRICT };
+		target->ref = (struct engine_ref){ name->id, life_ref(life) };
 	} else {
 		life = tree_life(&engine->tree, target->ref.id);
-		if ((life & ~LIFE_STRICT) != target->ref.life) {
+		if (life_ref(life) != target->ref.life) {
 			return false;
 		}
 	}
 	charging->strict = charging->strict || (life & LIFE_STRICT);
+	charging->closed = charging->closed || (life & LIFE_CLOSED);
 	return life & LIFE_LIVE;
 }
 
@@ -150,6 +151,7 @@ static bool find_target(struct charging *charging, size_t i)
 static bool find_targets(struct charging *charging, size_t *ret_missing)
 {
 	charging->strict = !strict_amount_is_small(charging->sum);
+	charging->closed = false;
 	for (size_t i = 0; i < charging->n; i++) {
 		if (!find_target(charging, i)) {
 			*ret_missing = i;
@@ -340,7 +342,7 @@ static int decide_locked(struct charging *charging)
 	for (size_t i = 0; i < charging->n; i++) {
 		uint32_t life = tree_life(&engine->tree, charging->targets[i].ref.id);
 
-		if ((life & ~LIFE_STRICT) != charging->targets[i].ref.life) {
+		if (life_ref(life) != charging->targets[i].ref.life) {
 			return AGAIN;
 		}
 	}
@@ -397,6 +399,11 @@ static int run_once(struct charging *charging, bool *flushed, size_t *ret_index)
 		grace_leave();
 		r = make_targets(charging, missing, ret_index);
 		return r == 0 ? AGAIN : r;
+	}
+	if (charging->closed) {
+		grace_leave();
+		remove_wait(engine);
+		return AGAIN;
 	}
 	r = find_limits(charging);
 	if (r == 0 && !*flushed && !charging->again && verdict_near(charging) &&

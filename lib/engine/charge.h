@@ -50,6 +50,7 @@ struct charging {
 
 	struct target *targets;
 	bool strict; /* some target is of a strict metric, or sum is too large to be added without a look */
+	bool closed; /* some target may be about to expire */
 	bool locked; /* under the registry's lock instead of in a read section */
 	bool turn;   /* `turn_ref`'s metric came beyond the edge and has to turn strict */
 	struct engine_ref turn_ref;

@@ -24,7 +24,7 @@ struct creation {
 
 static uint32_t reference_of(uint32_t life)
 {
-	return life & ~LIFE_STRICT;
+	return life_ref(life);
 }
 
 static int check_ceilings(const struct creation *creation, size_t n)

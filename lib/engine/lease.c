@@ -153,7 +153,7 @@ static int give_locked(struct giving *giving)
 	struct engine *engine = giving->engine;
 	uint32_t life = tree_life(&engine->tree, giving->ref.id);
 
-	if ((life & ~LIFE_STRICT) != giving->ref.life) {
+	if (life_ref(life) != giving->ref.life) {
 		return ENGINE_E_GONE;
 	}
 	strict_ensure(engine, giving->ref.id);
@@ -174,7 +174,7 @@ static struct name *find_or_ancestor(const struct giving *giving, const char *pa
 	return name;
 }
 
-/* In a read section, which is left. ENGINE_E_GONE: it is being removed, or was meanwhile. */
+/* In a read section, which is left. ENGINE_E_GONE: it is being removed or was meanwhile, or may be. */
 static int give_once(struct giving *giving, const char *path, size_t len)
 {
 	struct engine *engine = giving->engine;
@@ -183,9 +183,9 @@ static int give_once(struct giving *giving, const char *path, size_t len)
 	int r = 0;
 
 	if (name) {
-		giving->ref = (struct engine_ref){ name->id, life & ~LIFE_STRICT };
+		giving->ref = (struct engine_ref){ name->id, life_ref(life) };
 	}
-	if (!name || !(life & LIFE_LIVE)) {
+	if (!name || !(life & LIFE_LIVE) || (life & LIFE_CLOSED)) {
 		r = name ? ENGINE_E_GONE : ENGINE_E_NOT_FOUND;
 	} else if (giving->gauge_only && !(life & LIFE_GAUGE)) {
 		r = ENGINE_E_KIND;
@@ -233,8 +233,7 @@ static int give(struct giving *giving, const char *path, size_t len, const struc
 		/*
 		 * Who removes it holds the lock until nobody finds it any more, and until what was leased there is its parent's.
 		 */
-		registry_lock(engine->registry);
-		registry_unlock(engine->registry);
+		remove_wait(engine);
 		again = r == ENGINE_E_UNDERFLOW;
 		r = give_through_gate(giving, path, len);
 	}

@@ -30,6 +30,12 @@ void remove_deinit(struct engine *engine)
 	}
 }
 
+void remove_wait(struct engine *engine)
+{
+	registry_lock(engine->registry);
+	registry_unlock(engine->registry);
+}
+
 /* ---- removing, under the registry's lock ---- */
 
 static void forget(struct engine *engine, struct name *name)
@@ -179,8 +185,8 @@ static bool is_idle(struct engine *engine, uint32_t id, int64_t after_ns, int64_
 		return false;
 	}
 	/* Another counter by now, one that has changed, or a clock that stepped back. */
-	if (idle->life != (life & ~LIFE_STRICT) || idle->own != own || now_ns < idle->since_ns) {
-		*idle = (struct idle){ life & ~LIFE_STRICT, own, now_ns };
+	if (idle->life != life_ref(life) || idle->own != own || now_ns < idle->since_ns) {
+		*idle = (struct idle){ life_ref(life), own, now_ns };
 		return false;
 	}
 	return !__builtin_sub_overflow(now_ns, idle->since_ns, &since) && since >= after_ns;
@@ -236,6 +242,39 @@ static bool may_go(struct engine *engine, const struct name *name, int64_t now_n
 	       own_is_small(engine, name->parent->id);
 }
 
+/* Of these, which may go, those that still may when nobody can change them any more are left, and closed: how many. The others are open. */
+static size_t close_all(struct engine *engine, struct name **names, size_t n, int64_t now_ns)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		tree_close(&engine->tree, names[i]->id, true);
+	}
+	RATION_HOOK();
+	grace_wait();
+	for (size_t i = 0; i < n; i++) {
+		if (may_go(engine, names[i], now_ns)) {
+			names[left++] = names[i];
+		} else {
+			tree_close(&engine->tree, names[i]->id, false);
+		}
+	}
+	return left;
+}
+
+/* The lock keeps the names. Without memory they stay for another sweep. */
+static size_t expire_all(struct engine *engine, struct name **names, size_t n, int64_t now_ns)
+{
+	n = n > 0 ? close_all(engine, names, n, now_ns) : 0;
+	if (n == 0 || remove_leaves(engine, names, n) == 0) {
+		return n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		tree_close(&engine->tree, names[i]->id, false);
+	}
+	return 0;
+}
+
 /* Looks at up to `budget` names from the cursor on; under the registry's lock. False: all have been looked at. */
 static bool sweep_some(struct engine *engine, int64_t now_ns, size_t budget, size_t *ret_removed)
 {
@@ -263,8 +302,8 @@ static bool sweep_some(struct engine *engine, int64_t now_ns, size_t budget, siz
 		registry_save(last, &sweep->cursor);
 	}
 	grace_leave();
-	/* The lock keeps the names. Without memory they stay for another sweep. */
-	*ret_removed = n > 0 && remove_leaves(engine, names, n) == 0 ? n : 0;
+	RATION_HOOK();
+	*ret_removed = expire_all(engine, names, n, now_ns);
 	return more;
 }
 

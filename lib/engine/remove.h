@@ -11,6 +11,14 @@
  *	own value goes to the parent's base
  *	the id may be used again (with `keep`: once that is known, see changes.h)
  *
+ * What is idle is closed before that: it must be idle, and limits not keep it, when nobody adds to it or charges it any more.
+ *
+ *	expiry (registry's lock held)				add, charge, whatever gives back, in its read section
+ *	finds it idle						finds the counter open?
+ *	closes it						adds, charges
+ *	grace_wait: who found it open has done so		finds it closed? leaves the section, remove_wait, begins anew
+ *	still idle? removes it; else opens it
+ *
  * The total of the parent has the value already; only where it is counted as `own` changes, in one atomic step that a reader of the parent
  * sees as growth. The slots stay as they are: the base of the id's next counter takes off what they count.
  */
@@ -40,6 +48,9 @@ struct sweep {
 	{                                          \
 		.mutex = PTHREAD_MUTEX_INITIALIZER \
 	}
+
+/* Returns when whoever removes or closes counters now has done with it. Outside a read section, without the registry's lock. */
+void remove_wait(struct engine *engine);
 
 /* Frees what removals keep, the retired names included. Before registry_free and tree_deinit. */
 void remove_deinit(struct engine *engine);

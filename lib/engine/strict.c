@@ -75,7 +75,7 @@ static bool turn(struct engine *engine, struct engine_ref ref)
 {
 	uint32_t life = tree_life(&engine->tree, ref.id);
 
-	if (!(life & LIFE_LIVE) || (life & ~LIFE_STRICT) != ref.life) {
+	if (!(life & LIFE_LIVE) || life_ref(life) != ref.life) {
 		return false;
 	}
 	strict_ensure(engine, ref.id);

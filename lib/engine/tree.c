@@ -125,6 +125,16 @@ void tree_mark_strict(struct tree *tree, uint32_t id)
 	atomic_fetch_or_explicit(life_word(tree, id), LIFE_STRICT, memory_order_release);
 }
 
+void tree_close(struct tree *tree, uint32_t id, bool closed)
+{
+	/* Relaxed: a grace period follows, or the end of the lock that others wait for. */
+	if (closed) {
+		atomic_fetch_or_explicit(life_word(tree, id), LIFE_CLOSED, memory_order_relaxed);
+	} else {
+		atomic_fetch_and_explicit(life_word(tree, id), ~LIFE_CLOSED, memory_order_relaxed);
+	}
+}
+
 void tree_limit(struct tree *tree, uint32_t id, bool limited)
 {
 	_Atomic(uint32_t) *up = &tree_tally(tree, id)->up;

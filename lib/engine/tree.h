@@ -10,16 +10,17 @@
  *
  * Both are chunked; a chunk is made when the first id in it is, never moves, and is freed with the tree.
  *
- *			| reserve, start, kill, mark | all others
- * reserve, start,	|             X              |      -
- *   kill, mark, limit	|                            |			(X = under the registry's lock)
+ *			| reserve, start, kill, mark, close, limit | all others
+ * reserve, start, kill,|                     X                    |      -
+ *   mark, close, limit	|                                          |		(X = under the registry's lock)
  *
  * A life word, low bits first:
  *	STRICT	the metric's totals are near the end of int64: adds take the slow, exact way (strict.h)
  *	GAUGE	of a metric that may go down
  *	LIVE	there is such a counter
+ *	CLOSED	somebody looks whether it can go: adds and charges wait until that is known (remove.h)
  *	the rest: the generation, so that a reference to a removed counter never fits its successor
- * A reference carries the word as it is without STRICT. So in the common case one comparison says that the counter is there, that
+ * A reference carries the word as it is without STRICT and CLOSED. So in the common case one comparison says that the counter is there, that
  * it is the same one, and that nothing about it is special.
  */
 #include <assert.h>
@@ -38,7 +39,8 @@
 #define LIFE_STRICT 1u
 #define LIFE_GAUGE 2u
 #define LIFE_LIVE 4u
-#define LIFE_GENERATION 8u /* one generation */
+#define LIFE_CLOSED 8u
+#define LIFE_GENERATION 16u /* one generation */
 #define LIFE_NONE \
 	LIFE_STRICT /* of an id that never lived, or will never again: fits no reference */
 
@@ -90,6 +92,9 @@ void tree_kill(struct tree *tree, uint32_t id);
 /* Set LIFE_STRICT on a living counter. */
 void tree_mark_strict(struct tree *tree, uint32_t id);
 
+/* Set or clear LIFE_CLOSED of a living counter. */
+void tree_close(struct tree *tree, uint32_t id, bool closed);
+
 /* The counter carries limits from now on, or no longer. */
 void tree_limit(struct tree *tree, uint32_t id, bool limited);
 
@@ -118,6 +123,12 @@ static inline uint32_t tree_life(const struct tree *tree, uint32_t id)
 	}
 	/* Acquire: pairs with tree_kill and tree_mark_strict; who sees a flag sees the keeper's line odd, or past (remove.h). */
 	return atomic_load_explicit(&chunk[id & (TREE_CHUNK - 1)].word, memory_order_acquire);
+}
+
+/* What a reference to the counter of this life carries. */
+static inline uint32_t life_ref(uint32_t life)
+{
+	return life & ~(LIFE_STRICT | LIFE_CLOSED);
 }
 
 /* |value| >= TREE_EDGE */

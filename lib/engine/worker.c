@@ -197,9 +197,15 @@ static __attribute__((noinline)) int add_slow(struct engine_worker *worker, stru
 	uint32_t life = tree_life(&engine->tree, ref.id);
 	struct slot *slot;
 
-	if (!(life & LIFE_LIVE) || (life & ~LIFE_STRICT) != ref.life) {
+	if (!(life & LIFE_LIVE) || life_ref(life) != ref.life) {
 		state_count_own(&worker->add_gone);
 		return ENGINE_E_GONE;
+	}
+	if (life & LIFE_CLOSED) {
+		worker_pause(worker);
+		remove_wait(engine);
+		worker_resume(worker);
+		return add_slow(worker, ref, n);
 	}
 	if (n < 0 && !(life & LIFE_GAUGE)) {
 		state_count_own(&worker->add_negative);

@@ -481,9 +481,106 @@ static void test_all_at_once(void **state)
 	run();
 }
 
+/* ---- counters that expire while somebody charges them ---- */
+
+#define EXPIRING_MAX 5
+
+struct expiring {
+	struct engine *engine;
+	int64_t until;
+	_Atomic(uint64_t) rounds;
+	_Atomic(bool) stop;
+};
+
+static bool expiring_goes_on(const struct expiring *expiring)
+{
+	uint64_t expired = stats(expiring->engine).expired;
+
+	return test_goes_on(expiring->until,
+			    expired > 100 && atomic_load_explicit(&expiring->rounds,
+								  memory_order_relaxed) > 100);
+}
+
+static void *expirer(void *ctx)
+{
+	struct expiring *expiring = ctx;
+
+	grace_register();
+	for (int64_t now = 1; !atomic_load_explicit(&expiring->stop, memory_order_relaxed); now++) {
+		(void)engine_expire(expiring->engine, now, 1000);
+	}
+	grace_unregister();
+	return NULL;
+}
+
+/* What was granted is held until it is given back, and what a window granted it has granted until it is over. */
+static void *charge_expiring(void *ctx)
+{
+	struct expiring *expiring = ctx;
+	struct engine_worker *worker;
+	uint64_t round;
+
+	grace_register();
+	CHECK(engine_join(expiring->engine, &worker) == 0);
+	while (expiring_goes_on(expiring)) {
+		char path[32];
+		int64_t units;
+
+		round = atomic_fetch_add_explicit(&expiring->rounds, 1, memory_order_relaxed);
+		(void)snprintf(path, sizeof(path), "g/%d", (int)(round % 2));
+		CHECK(charge(worker, path, 1) == 0);
+		CHECK(engine_uncharge(worker, path, strlen(path), 1, at(1000)) == 0);
+		(void)snprintf(path, sizeof(path), "g/l%d", (int)(round % 2));
+		CHECK(engine_lease(worker, path, strlen(path), 1, at(1000), NULL, NULL, &units) ==
+		      0);
+		CHECK(engine_lease_spend(worker, path, strlen(path), 1, at(1000)) == 0);
+		CHECK(engine_uncharge(worker, path, strlen(path), 1, at(1000)) == 0);
+		(void)snprintf(path, sizeof(path), "w/%d", (int)(round % 30000));
+		for (int i = 0; i <= EXPIRING_MAX; i++) {
+			int r = charge(worker, path, 1);
+
+			CHECK(round >= 30000 || r == (i < EXPIRING_MAX ? 0 : ENGINE_E_REFUSED));
+		}
+	}
+	engine_leave(worker);
+	grace_unregister();
+	return NULL;
+}
+
+static void test_charges_of_what_expires(void **state)
+{
+	struct expiring expiring = { .engine = make_engine(100000, 2, BATCH),
+				     .until = test_now_ns() + RUN_NS };
+	pthread_t expiry, chargers[2];
+
+	(void)state;
+#ifdef RATION_HOOKS
+	ration_hook_seed(test_seed());
+#endif
+	declare(expiring.engine, "g",
+		(struct engine_metric){ .kind = ENGINE_GAUGE, .expire_after_ns = 1 });
+	declare(expiring.engine, "w", (struct engine_metric){ .expire_after_ns = 1 });
+	set_max(expiring.engine, "g/*", 1000);
+	set_rule(expiring.engine, rule_per("w/*", EXPIRING_MAX, 100000));
+	assert_int_equal(pthread_create(&expiry, NULL, expirer, &expiring), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_create(&chargers[i], NULL, charge_expiring, &expiring), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(chargers[i], NULL), 0);
+	}
+	atomic_store_explicit(&expiring.stop, true, memory_order_relaxed);
+	assert_int_equal(pthread_join(expiry, NULL), 0);
+	assert_int_equal(exact(expiring.engine, "g"), 0);
+	assert_int_equal(plane_leased(&expiring.engine->planes, intern(expiring.engine, "g").id),
+			 0);
+	(void)engine_free(expiring.engine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_charges_of_what_expires),
 		cmocka_unit_test(test_all_at_once),
 		cmocka_unit_test(test_all_at_once),
 		cmocka_unit_test(test_all_at_once),

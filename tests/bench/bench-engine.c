@@ -1,13 +1,15 @@
 /*
  * What the engine costs: an add and a get at 1 thousand, 100 thousand and 1 million counters; memory, creation and a walk at a
- * million; adds beside a reader that walks (the A/B of counts read without locks); and flushes that readers share.
+ * million; adds beside a reader that walks (the A/B of counts read without locks, and without a look at the slots); and flushes that
+ * readers share.
  *
  *	bench-engine [ROUNDS]	an odd number; default 5
  *
  * Nanoseconds are of the thread's processor time, medians over rounds; the cases of one comparison take turns within a round. Every case
  * finds all it has added in the totals afterwards: the exit status is 1 if not, whatever the figures.
  */
-#include "lib/engine/engine.h"
+#include "lib/engine/state.h"
+#include "lib/engine/worker.h"
 #include "lib/rcu/grace.h"
 #include "tests/bench/measure.h"
 
@@ -380,6 +382,7 @@ static void bench_million(void)
 #define MAX_TRIES 12u
 #define ENOUGH 0.95 /* of the time */
 #define WALK_BOUND 0.95
+#define PAGE 1000u /* of a walk */
 
 struct cost {
 	double wall_ns, cpu_ns;
@@ -397,6 +400,7 @@ struct side {
 	struct engine *walked; /* the stage's, or another one, whose walk nothing waits for */
 	uint32_t n_added_to;   /* of the counters, random ones */
 	enum lock lock;
+	bool slots; /* the walk reads own values from the workers' slots, too */
 	pthread_mutex_t mutex;
 	_Atomic(bool) stop;
 	_Atomic(uint64_t) walks;
@@ -414,8 +418,19 @@ static void pin(int cpu)
 
 static void walk_page(struct side *side, struct engine_cursor *cursor, int64_t *sum, bool *ret_done)
 {
-	must(engine_walk(side->walked, "", 0, UINT32_MAX, 1000, cursor, count_entry, sum, ret_done),
+	must(engine_walk(side->walked, "", 0, UINT32_MAX, PAGE, cursor, count_entry, sum, ret_done),
 	     "engine_walk");
+}
+
+/* As engine_walk would, were own values read from there. Which counters these are does not matter: a walk reads all of them. */
+static void read_slots(const struct side *side, uint32_t *at, int64_t *sum)
+{
+	uint32_t n = atomic_load_explicit(&side->walked->tree.n_ids, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < PAGE; i++) {
+		*at = *at + 1 < n ? *at + 1 : 0;
+		*sum += worker_own(side->walked, *at);
+	}
 }
 
 /* One page after the other; in the locked variants each under the lock. */
@@ -426,6 +441,7 @@ static void *walk_on(void *ctx)
 	struct engine_cursor cursor = { 0 };
 	double start, cpu_start;
 	int64_t sum = 0;
+	uint32_t at = 0;
 
 	grace_register();
 	pin(1);
@@ -438,6 +454,9 @@ static void *walk_on(void *ctx)
 			(void)pthread_mutex_lock(&side->mutex);
 		}
 		walk_page(side, &cursor, &sum, &done);
+		if (side->slots) {
+			read_slots(side, &at, &sum);
+		}
 		if (locked) {
 			(void)pthread_mutex_unlock(&side->mutex);
 		}
@@ -564,11 +583,14 @@ static const struct walk_case {
 	const char *name;
 	enum lock lock;
 	uint32_t n_added_to;
+	bool slots;
 } walk_cases[] = {
-	{ "no lock, 1024 of them", NO_LOCK, 1024 },
-	{ "no lock, all of them", NO_LOCK, WALKED },
-	{ "lock a frame, 1024", LOCK_FRAME, 1024 },
-	{ "lock an add, 1024", LOCK_ADD, 1024 },
+	{ "no lock, 1024 of them", NO_LOCK, 1024, false },
+	{ "no lock, all of them", NO_LOCK, WALKED, false },
+	{ "and the slots, 1024", NO_LOCK, 1024, true },
+	{ "and the slots, all", NO_LOCK, WALKED, true },
+	{ "lock a frame, 1024", LOCK_FRAME, 1024, false },
+	{ "lock an add, 1024", LOCK_ADD, 1024, false },
 };
 #define N_WALK_CASES (sizeof(walk_cases) / sizeof(walk_cases[0]))
 
@@ -576,7 +598,7 @@ static void print_pairs(struct pair *pairs)
 {
 	(void)printf(
 		"\nns an add (wall time) to some of %u counters: alone; beside a thread that walks another engine's;\n"
-		"beside one that walks these, where there is a lock under it. Then throughput beside it: against alone,\n"
+		"beside one that walks these, where there is a lock under it, or reading the workers' slots too. Then throughput beside it: against alone,\n"
 		"by the clock and by processor time; against the other walk, by processor time. Share: of the time, how\n"
 		"much both threads had a processor; below %.2f the clock has measured what else this machine does\n",
 		WALKED, ENOUGH);
@@ -600,7 +622,7 @@ static void print_pairs(struct pair *pairs)
 		double ratio = measure_median(
 			side_by_side ? pairs[i].throughput : pairs[i].cpu_throughput, n_rounds);
 
-		if (walk_cases[i].lock == NO_LOCK) {
+		if (walk_cases[i].lock == NO_LOCK && !walk_cases[i].slots) {
 			(void)printf(
 				"%s: throughput beside a walk : alone, by %s %.3f, bound %.2f, %s\n",
 				walk_cases[i].name, side_by_side ? "the clock" : "processor time",
@@ -630,6 +652,7 @@ static void bench_walk_beside(void)
 	for (unsigned round = 0; round < n_rounds; round++) {
 		for (size_t i = 0; i < N_WALK_CASES; i++) {
 			side.n_added_to = walk_cases[i].n_added_to;
+			side.slots = walk_cases[i].slots;
 			measure_pair(&side, apart.engine, walk_cases[i].lock, worker, refs, round,
 				     &pairs[i]);
 		}

@@ -8,7 +8,6 @@
 void expose_init(struct expose *expose, struct engine *engine, struct sheet *sheet,
 		 struct quota_time time, expose_look_up look_up, void *ctx)
 {
-	engine_flush(engine, time.wall_ns);
 	memset(expose, 0, sizeof(*expose));
 	expose->engine = engine;
 	expose->sheet = sheet;

@@ -62,10 +62,7 @@ struct expose {
 	char help[EXPOSE_MAX_TEXT + PATH_MAX_SEGMENT];
 };
 
-/*
- * `sheet` is begun, and the caller's. `time`: for windows of limits. Flushes: all that was added before is on the page, and what is added while it is
- * written as far as others fold it. Outside a read section.
- */
+/* `sheet` is begun, and the caller's. `time`: for windows of limits. engine_flush first, for what was added before. */
 void expose_init(struct expose *expose, struct engine *engine, struct sheet *sheet,
 		 struct quota_time time, expose_look_up look_up, void *ctx);
 

@@ -281,11 +281,13 @@ static void take_declared(struct checkpoint *checkpoint)
 {
 	uint64_t now = atomic_load_explicit(&checkpoint->daemon->declared, memory_order_acquire);
 
-	if (now != checkpoint->declared || checkpoint->new_metric) {
+	if (now != checkpoint->declared) {
 		must(checkpoint, declared_keep(checkpoint->daemon, checkpoint->store));
 		checkpoint->declared = now;
-		checkpoint->new_metric = false;
+	} else if (checkpoint->new_metric) {
+		must(checkpoint, declared_keep_metrics(checkpoint->daemon, checkpoint->store));
 	}
+	checkpoint->new_metric = false;
 }
 
 static void take_all(struct checkpoint *checkpoint, bool final)

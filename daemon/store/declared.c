@@ -133,6 +133,16 @@ static int keep_rules(struct daemon *daemon, struct store *store)
 	return r;
 }
 
+int declared_keep_metrics(struct daemon *daemon, struct store *store)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&daemon->rules_lock);
+	r = keep_metrics(daemon, store);
+	(void)pthread_mutex_unlock(&daemon->rules_lock);
+	return r;
+}
+
 int declared_keep(struct daemon *daemon, struct store *store)
 {
 	int r;

@@ -14,6 +14,8 @@ struct store;
 
 /* Any thread, with the store its own. 0 or -ENOMEM: the store has what it had. */
 int declared_keep(struct daemon *daemon, struct store *store);
+/* Metrics alone: one has its first counter. */
+int declared_keep_metrics(struct daemon *daemon, struct store *store);
 
 /* At the start, when the configuration has been taken; for store_load. What can't be taken is logged and left out. */
 int declared_restore_metric(struct daemon *daemon, const char *name, size_t len,

@@ -192,22 +192,7 @@ static int add_one(struct intake *intake, const struct statsd_key *key, struct s
 				    : add_whole(intake, ref, amount.whole);
 }
 
-static void add_items(struct intake *intake);
-
-/* With the others of its group. */
-static inline void add_later(struct intake *intake, const struct intake_line *line, int64_t whole,
-			     struct engine_ref ref)
-{
-	size_t i = intake->n_items++;
-
-	intake->items[i] = (struct engine_item){ ref, whole };
-	intake->lines[i] = *line;
-	if (__builtin_expect(i + 1 == INTAKE_GROUP, 0)) {
-		add_items(intake);
-	}
-}
-
-/* By itself, after all that came before it: at the ends of the range of a total the order shows. */
+/* By itself. */
 static void add_now(struct intake *intake, const struct intake_line *line,
 		    const struct statsd_key *key, uint32_t hash, struct statsd_amount amount,
 		    struct engine_ref ref)
@@ -215,9 +200,6 @@ static void add_now(struct intake *intake, const struct intake_line *line,
 	enum statsd_reason reason;
 	int r;
 
-	if (intake->n_items > 0) {
-		add_items(intake);
-	}
 	r = add_one(intake, key, amount, ref);
 	reason = reason_of(r);
 	if (r == ENGINE_E_GONE) {
@@ -244,12 +226,6 @@ static void take_in_full(struct intake *intake, const struct intake_line *line, 
 	struct statsd_line parsed;
 	enum statsd_reason reason =
 		statsd_line_parse(line->at, line->len, intake->scratch, &parsed);
-	const struct statsd_key key = {
-		.name = parsed.name,
-		.tags = parsed.tags,
-		.name_len = parsed.name_len,
-		.tags_len = parsed.tags_len,
-	};
 	const struct statsd_name *name;
 	struct engine_ref ref;
 	uint32_t hash;
@@ -258,12 +234,12 @@ static void take_in_full(struct intake *intake, const struct intake_line *line, 
 		reject(intake, reason, line);
 		return;
 	}
-	hash = statsd_names_hash(&intake->names, &key);
-	name = statsd_names_find(&intake->names, &key, hash);
+	hash = statsd_names_hash(&intake->names, &parsed.key);
+	name = statsd_names_find(&intake->names, &parsed.key, hash);
 	if (name != NULL) {
 		ref = name->ref;
 	} else {
-		reason = learn(intake, &key, hash, &ref);
+		reason = learn(intake, &parsed.key, hash, &ref);
 	}
 	if (reason != STATSD_OK) {
 		reject(intake, reason, line);
@@ -272,18 +248,23 @@ static void take_in_full(struct intake *intake, const struct intake_line *line, 
 	if (!again) {
 		stats_add(&intake->stats->unknown_fields, parsed.n_unknown);
 	}
-	if (again || parsed.amount.fraction != 0) {
-		add_now(intake, line, &key, hash, parsed.amount, ref);
-	} else {
-		add_later(intake, line, parsed.amount.whole, ref);
-	}
+	add_now(intake, line, &parsed.key, hash, parsed.amount, ref);
 }
 
-static void take_slow(struct intake *intake, struct intake_line line)
+/* A line, or some without a colon and one that has it. */
+static void take_slow(struct intake *intake, const struct intake_line *lines, bool again)
 {
-	statsd_line_trim(&line.at, &line.len);
-	if (line.len > 0) {
-		take_in_full(intake, &line, /* again= */ false);
+	const char *at = lines->at, *end = at + lines->len;
+
+	for (const char *newline; at < end; at = newline + 1) {
+		struct intake_line line = { .at = at, .sender = lines->sender };
+
+		newline = scan_for(at, end, '\n', '\n');
+		line.len = (size_t)(newline - at);
+		statsd_line_trim(&line.at, &line.len);
+		if (line.len > 0) {
+			take_in_full(intake, &line, again);
+		}
 	}
 }
 
@@ -302,68 +283,85 @@ static void on_failed(void *ctx, size_t index, int error)
 	failures->items[failures->n++] = (uint16_t)index;
 }
 
-static void add_items(struct intake *intake)
+static void add_items(struct intake *intake, size_t first, size_t n)
 {
-	size_t n = intake->n_items;
 	struct failures failures;
 
+	if (n == 0) {
+		return;
+	}
 	failures.n = 0;
 	engine_begin(intake->worker);
-	(void)engine_add_many(intake->worker, intake->items, n, on_failed, &failures);
+	(void)engine_add_many(intake->worker, intake->items + first, n, on_failed, &failures);
 	engine_end(intake->worker);
-	intake->n_items = 0;
 	stats_add(&intake->stats->lines, n - failures.n);
 	for (size_t i = 0; i < failures.n; i++) {
-		struct intake_line line = intake->lines[failures.items[i]];
-
-		statsd_line_trim(&line.at, &line.len);
-		take_in_full(intake, &line, /* again= */ true);
+		take_slow(intake, &intake->waits[first + failures.items[i]].line,
+			  /* again= */ true);
 	}
 }
 
-static inline void take_found(struct intake *intake, const struct intake_line *line,
-			      const struct statsd_key *key, uint32_t hash,
-			      struct statsd_amount amount, const struct statsd_name *name)
+static void take_alone(struct intake *intake, const struct intake_wait *wait,
+		       const struct statsd_name *name)
 {
-	if (__builtin_expect(name == NULL, 0)) {
-		take_slow(intake, *line);
-	} else if (__builtin_expect(amount.fraction != 0, 0)) {
-		add_now(intake, line, key, hash, amount, name->ref);
+	if (name == NULL) {
+		take_slow(intake, &wait->line, /* again= */ false);
 	} else {
-		add_later(intake, line, amount.whole, name->ref);
+		add_now(intake, &wait->line, &wait->parsed.key, wait->hash, wait->parsed.amount,
+			name->ref);
 	}
 }
 
-static void end_searches(struct intake *intake)
+/* Nothing is where it was once names were forgotten. */
+static inline const struct statsd_name *found(const struct intake *intake,
+					      const struct intake_wait *wait, uint64_t n_forgotten)
 {
-	for (size_t i = 0; i < intake->n_searches; i++) {
-		statsd_names_ask_entry(&intake->names, intake->searches[i].hash);
+	if (__builtin_expect(wait->name != NULL && intake->names.n_forgotten == n_forgotten &&
+				     statsd_name_is(wait->name, &wait->parsed.key),
+			     1)) {
+		return wait->name;
 	}
-	for (size_t i = 0; i < intake->n_searches; i++) {
-		const struct intake_search *search = &intake->searches[i];
-
-		take_found(intake, &search->line, &search->key, search->hash, search->amount,
-			   statsd_names_find(&intake->names, &search->key, search->hash));
-	}
-	intake->n_searches = 0;
+	return statsd_names_find(&intake->names, &wait->parsed.key, wait->hash);
 }
 
-static void begin_search(struct intake *intake, const struct intake_line *line,
-			 const struct statsd_key *key, uint32_t hash, struct statsd_amount amount)
+/*
+ * Each step for all of them before the next one, so that they wait for memory together. What can't be added with the others
+ * comes after all that came before it: at the ends of the range of a total the order shows.
+ */
+static void end_group(struct intake *intake, size_t n)
 {
-	if (intake->n_searches == INTAKE_SEARCHES) {
-		end_searches(intake);
+	size_t first = 0;
+
+	uint64_t n_forgotten;
+
+	look_at_levels(intake);
+	n_forgotten = intake->names.n_forgotten;
+	for (size_t i = 0; i < n; i++) {
+		struct intake_wait *wait = &intake->waits[i];
+
+		wait->name = statsd_names_ask_entry(&intake->names, wait->hash);
 	}
-	intake->searches[intake->n_searches++] =
-		(struct intake_search){ .line = *line, .key = *key, .amount = amount, .hash = hash };
-	statsd_names_ask(&intake->names, hash);
+	for (size_t i = 0; i < n; i++) {
+		const struct intake_wait *wait = &intake->waits[i];
+		const struct statsd_name *name = found(intake, wait, n_forgotten);
+
+		if (__builtin_expect(name == NULL || wait->parsed.amount.fraction != 0, 0)) {
+			add_items(intake, first, i - first);
+			take_alone(intake, wait, name);
+			first = i + 1;
+		} else {
+			intake->items[i] =
+				(struct engine_item){ name->ref, wait->parsed.amount.whole };
+		}
+	}
+	add_items(intake, first, n - first);
 }
 
 void intake_settle(struct intake *intake)
 {
-	end_searches(intake);
-	if (intake->n_items > 0) {
-		add_items(intake);
+	if (intake->n_waits > 0) {
+		end_group(intake, intake->n_waits);
+		intake->n_waits = 0;
 	}
 }
 
@@ -371,28 +369,25 @@ void intake_take(struct intake *intake, const char *bytes, size_t len,
 		 const struct statsd_sender *sender)
 {
 	const char *at = bytes, *end = bytes + len;
+	size_t n = intake->n_waits;
 
-	look_at_levels(intake);
 	while (at < end) {
-		struct intake_line line = { .at = at, .sender = sender };
-		struct statsd_line quick;
-		struct statsd_key key;
-		uint32_t hash;
+		struct intake_wait *wait = &intake->waits[n];
+		const char *next = statsd_line_quick(at, end, &wait->parsed);
 
-		if (__builtin_expect(!statsd_line_quick(&at, end, &quick), 0)) {
-			at = scan_for(at, end, '\n', '\n');
-			line.len = (size_t)(at++ - line.at);
-			take_slow(intake, line);
-			continue;
+		if (__builtin_expect(next == NULL, 0)) {
+			wait->parsed = (struct statsd_line){ .key = { .name = at } };
+			next = scan_for(at, end, '\n', '\n');
+			next += next < end;
 		}
-		line.len = (size_t)(at - line.at) - (at[-1] == '\n');
-		key = (struct statsd_key){ quick.name, quick.tags, quick.name_len, quick.tags_len };
-		hash = statsd_names_hash(&intake->names, &key);
-		if (intake->names.n < INTAKE_FEW) {
-			take_found(intake, &line, &key, hash, quick.amount,
-				   statsd_names_find(&intake->names, &key, hash));
-		} else {
-			begin_search(intake, &line, &key, hash, quick.amount);
+		wait->line = (struct intake_line){ at, (size_t)(next - at), sender };
+		wait->hash = statsd_names_hash(&intake->names, &wait->parsed.key);
+		statsd_names_ask(&intake->names, wait->hash);
+		if (++n == INTAKE_GROUP) {
+			end_group(intake, n);
+			n = 0;
 		}
+		at = next;
 	}
+	intake->n_waits = n;
 }

@@ -19,9 +19,6 @@
 #include "lib/engine/engine.h"
 
 #define INTAKE_GROUP 32u
-#define INTAKE_SEARCHES 32u
-#define INTAKE_FEW \
-	8192u /* names that are found at once, since most of what is known of them is in the CPU's caches */
 
 /* Where a line is, and who sent it. */
 struct intake_line {
@@ -30,12 +27,12 @@ struct intake_line {
 	const struct statsd_sender *sender;
 };
 
-/* A line of which name and tags are known but not yet their counter. */
-struct intake_search {
+/* A line that waits for its group. What the quick reader does not take has no name yet. */
+struct intake_wait {
 	struct intake_line line;
-	struct statsd_key key;
-	struct statsd_amount amount;
+	struct statsd_line parsed;
 	uint32_t hash;
+	const struct statsd_name *name; /* most likely */
 };
 
 struct intake {
@@ -48,12 +45,9 @@ struct intake {
 	struct statsd_names names;
 	struct statsd_carry carry;
 	struct statsd_complaints complaints;
-	size_t n_searches;
-	struct intake_search searches[INTAKE_SEARCHES];
-	/* What is to be added: whole amounts, and the lines that they are of. */
-	size_t n_items;
-	struct engine_item items[INTAKE_GROUP];
-	struct intake_line lines[INTAKE_GROUP];
+	size_t n_waits;
+	struct intake_wait waits[INTAKE_GROUP];
+	struct engine_item items[INTAKE_GROUP]; /* of each that was found: what is to be added */
 	char scratch[STATSD_MAX_LINE + SCAN_SLACK];
 };
 

@@ -165,18 +165,18 @@ static void take_rate(struct fields *fields, const char *rate, size_t len)
 static void take_tags(struct fields *fields, struct statsd_line *line, const char *tags, size_t len)
 {
 	if (fields->n_tags++ == 0) {
-		line->tags = tags;
-		line->tags_len = len;
+		line->key.tags = tags;
+		line->key.tags_len = len;
 		return;
 	}
-	if (line->tags != fields->scratch) {
-		memcpy(fields->scratch, line->tags, line->tags_len);
-		line->tags = fields->scratch;
+	if (line->key.tags != fields->scratch) {
+		memcpy(fields->scratch, line->key.tags, line->key.tags_len);
+		line->key.tags = fields->scratch;
 	}
 	/* The comma takes the room of a "|#". */
-	fields->scratch[line->tags_len++] = ',';
-	memcpy(fields->scratch + line->tags_len, tags, len);
-	line->tags_len += len;
+	fields->scratch[line->key.tags_len++] = ',';
+	memcpy(fields->scratch + line->key.tags_len, tags, len);
+	line->key.tags_len += len;
 }
 
 /* All that follows the type, if anything does: it begins with a '|'. */
@@ -236,7 +236,7 @@ enum statsd_reason statsd_line_parse(const char *line, size_t len, char *scratch
 				     struct statsd_line *ret_line)
 {
 	const char *end = line + len, *bar, *colon, *type_end;
-	struct statsd_line parsed = { .name = line, .tags = line };
+	struct statsd_line parsed = { .key = { .name = line, .tags = line } };
 	struct fields fields = { .scratch = scratch };
 	enum statsd_reason fault = check_bytes(line, len), values;
 
@@ -254,8 +254,8 @@ enum statsd_reason statsd_line_parse(const char *line, size_t len, char *scratch
 	if (colon == NULL) {
 		return STATSD_no_value;
 	}
-	parsed.name_len = (size_t)(colon - line);
-	fault = check_name(line, parsed.name_len);
+	parsed.key.name_len = (size_t)(colon - line);
+	fault = check_name(line, parsed.key.name_len);
 	type_end = scan_for(bar + 1, end, '|', '|');
 	if (fault == STATSD_OK) {
 		fault = check_type(bar + 1, (size_t)(type_end - bar - 1));
@@ -280,28 +280,26 @@ enum statsd_reason statsd_line_parse(const char *line, size_t len, char *scratch
 	return fields.fault;
 }
 
-bool statsd_line_quick_fields(const char **at, const char *end, struct statsd_line *line)
+const char *statsd_line_quick_fields(const char *at, const char *end, struct statsd_line *line)
 {
-	const char *field = *at, *next;
+	const char *next;
 
-	if (end - field > 2 && field[0] == '|' && field[1] == '@') {
+	if (end - at > 2 && at[0] == '|' && at[1] == '@') {
 		struct statsd_decimal value = { .digits = (uint64_t)line->amount.whole }, rate;
 
-		next = scan_for(field + 2, end, '|', '\n');
-		if (field[2] == '+' ||
-		    !statsd_decimal_parse(field + 2, (size_t)(next - field - 2), &rate) ||
+		next = scan_for(at + 2, end, '|', '\n');
+		if (at[2] == '+' || !statsd_decimal_parse(at + 2, (size_t)(next - at - 2), &rate) ||
 		    !statsd_decimal_is_rate(&rate) ||
 		    !statsd_amount_of(&value, &rate, &line->amount)) {
-			return false;
+			return NULL;
 		}
-		field = next;
+		at = next;
 	}
-	if (end - field > 2 && field[0] == '|' && field[1] == '#') {
-		next = scan_for(field + 2, end, '|', '\n');
-		line->tags = field + 2;
-		line->tags_len = (size_t)(next - field - 2);
-		field = next;
+	if (end - at > 2 && at[0] == '|' && at[1] == '#') {
+		next = scan_for(at + 2, end, '|', '\n');
+		line->key.tags = at + 2;
+		line->key.tags_len = (size_t)(next - at - 2);
+		at = next;
 	}
-	*at = field;
-	return field == end || *field == '\n';
+	return at == end || *at == '\n' ? at : NULL;
 }

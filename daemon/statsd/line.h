@@ -22,10 +22,14 @@
 #define STATSD_MAX_LINE 8192u
 #define STATSD_MAX_NAME 255u
 
-struct statsd_line {
-	const char *name;
-	const char *tags;	   /* as they came, between the first # and the next field */
+/* What tells counters apart. */
+struct statsd_key {
+	const char *name, *tags;   /* tags as they came, between the first # and the next field */
 	size_t name_len, tags_len; /* 0: no tags */
+};
+
+struct statsd_line {
+	struct statsd_key key;
 	struct statsd_amount amount;
 	unsigned n_unknown; /* fields that were ignored */
 };
@@ -40,40 +44,51 @@ void statsd_line_trim(const char **line, size_t *len);
 enum statsd_reason statsd_line_parse(const char *line, size_t len, char *scratch,
 				     struct statsd_line *ret_line);
 
-/* What may follow the type for the quick reader: [|@RATE] [|#TAGS], up to a newline or `end`. */
-bool statsd_line_quick_fields(const char **at, const char *end, struct statsd_line *line);
+/* What may follow the type for the quick reader: [|@RATE] [|#TAGS], up to a newline or `end`. Returns that, or NULL. */
+const char *statsd_line_quick_fields(const char *at, const char *end, struct statsd_line *line);
+
+/* The first colon, if a name may end there; else NULL. */
+static inline const char *statsd_line_colon(const char *at, const char *end)
+{
+	uint64_t hits = scan_hits(at, ':');
+	const char *colon = at + (hits != 0 ? (unsigned)__builtin_ctzll(hits) : SCAN_BLOCK);
+
+	if (__builtin_expect(hits == 0, 0) && colon < end) {
+		colon = scan_for(colon, end - at > STATSD_MAX_NAME ? at + STATSD_MAX_NAME + 1 : end,
+				 ':', ':');
+	}
+	return colon < end && colon - at <= STATSD_MAX_NAME ? colon : NULL;
+}
 
 /*
- * NAME:DIGITS|c, perhaps with one |@RATE and one |#TAGS in this order, up to a newline or `end`. True: *at is behind it, and name and tags
- * are any bytes but those that end them. False: nothing was moved.
+ * NAME:DIGITS|c, perhaps with one |@RATE and one |#TAGS in this order, up to a newline or `end`. Returns what is behind it; name and tags
+ * are any bytes but those that end them, and the name may even have newlines: a line without a colon is taken for the beginning of the
+ * next one. NULL: another shape, and *ret_line is anything.
  */
-static inline bool statsd_line_quick(const char **at, const char *end, struct statsd_line *ret_line)
+static inline const char *statsd_line_quick(const char *at, const char *end,
+					    struct statsd_line *ret_line)
 {
-	const char *name = *at, *most = end - name > (ptrdiff_t)STATSD_MAX_NAME + 1
-						? name + STATSD_MAX_NAME + 1
-						: end;
-	const char *value = scan_for(name, most, ':', '\n') + 1, *type = value;
-	int64_t whole = 0;
+	const char *colon = statsd_line_colon(at, end), *next;
+	uint64_t whole = 0;
+	unsigned n = 1;
 
-	if (value > most || value[-1] != ':') {
-		return false;
+	if (colon == NULL) {
+		return NULL;
 	}
-	while (type < end && type - value < 18 && (unsigned char)(*type - '0') < 10) {
-		whole = whole * 10 + (*type++ - '0');
+	/* Perhaps beyond the end, which is told below. The next line's address does not wait for what the digits are. */
+	for (; n <= 18 && (unsigned char)(colon[n] - '0') < 10; n++) {
+		whole = whole * 10 + (uint64_t)(colon[n] - '0');
 	}
-	if (type == value || end - type < 2 || type[0] != '|' || type[1] != 'c') {
-		return false;
+	if (n == 1 || colon[n] != '|' || colon[n + 1] != 'c') {
+		return NULL;
 	}
-	ret_line->name = name;
-	ret_line->name_len = (size_t)(value - 1 - name);
-	ret_line->tags = name;
-	ret_line->tags_len = 0;
-	ret_line->amount = (struct statsd_amount){ whole, 0 };
+	next = colon + n + 2;
+	ret_line->key = (struct statsd_key){ .name = at, .name_len = (size_t)(colon - at) };
+	ret_line->amount = (struct statsd_amount){ .whole = (int64_t)whole };
 	ret_line->n_unknown = 0;
-	type += 2;
-	if (type < end && *type != '\n' && !statsd_line_quick_fields(&type, end, ret_line)) {
-		return false;
+	if (__builtin_expect(next < end && *next != '\n', 0)) {
+		next = statsd_line_quick_fields(next, end, ret_line);
+		return next == NULL || next == end ? next : next + 1;
 	}
-	*at = type < end ? type + 1 : end;
-	return true;
+	return next < end ? next + 1 : next == end ? next : NULL;
 }

@@ -6,6 +6,7 @@
 
 #define FIRST_BITS 10u
 #define MAX_BITS 30u
+#define ODD UINT64_C(0x9e3779b97f4a7c15) /* of no meaning but that its bits look random */
 /*
  * Places behind the last one that a hash leads to: a run is shorter, or the table grows. So no search needs to begin again at the
  * front, and each ends at a free place.
@@ -31,7 +32,10 @@ int statsd_names_init(struct statsd_names *names, size_t limit, const uint64_t s
 	void *entries = mmap(NULL, limit + SCAN_SLACK, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	*names = (struct statsd_names){ .limit = limit, .seed = { seed[0], seed[1] } };
+	*names = (struct statsd_names){ .limit = limit, .factor = seed[1] | 1 };
+	for (size_t i = 0; i < SCAN_BLOCK / 8; i++) {
+		names->key[i] = statsd_names_mix(seed[0] + (i + 1) * ODD, seed[1] ^ ODD);
+	}
 	if (entries == MAP_FAILED) {
 		return -ENOMEM;
 	}

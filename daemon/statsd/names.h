@@ -12,6 +12,7 @@
  *
  * Thread safety: none, a worker has its own. Names and tags need SCAN_SLACK readable bytes behind them.
  */
+#include "daemon/statsd/line.h"
 #include "daemon/statsd/scan.h"
 #include "lib/engine/engine.h"
 
@@ -32,18 +33,13 @@ struct statsd_place {
 #define STATSD_NAMES_STEP 8u
 
 struct statsd_names {
-	uint64_t seed[2];
+	uint64_t key[SCAN_BLOCK / 8], factor; /* of the hash */
 	struct statsd_place *places;
 	unsigned shift; /* of a hash, to its place */
 	size_t n, size; /* entries; places, but for those at the end that only a long run reaches */
 	char *entries;
 	size_t used, limit;   /* bytes */
 	uint64_t n_forgotten; /* entries, ever */
-};
-
-struct statsd_key {
-	const char *name, *tags;
-	size_t name_len, tags_len;
 };
 
 /* `limit`: bytes of memory for entries. 0 or -ENOMEM. */
@@ -59,10 +55,6 @@ struct statsd_name *statsd_names_insert(struct statsd_names *names, const struct
 
 /* ---- to find ---- */
 
-/*
- * Of the words of both parts, two at a time: multiplied to 128 bits, halves added, as wyhash does (Wang Yi). Without the seed, which is random,
- * nobody can choose names that meet.
- */
 static inline uint64_t statsd_names_mix(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
@@ -70,28 +62,27 @@ static inline uint64_t statsd_names_mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static inline uint64_t statsd_names_mix_bytes(uint64_t state, uint64_t seed, const char *at,
-					      size_t len)
+static inline uint64_t statsd_names_mix_bytes(const struct statsd_names *names, uint64_t state,
+					      const char *at, size_t len)
 {
-	for (; len > 16; at += 16, len -= 16) {
-		state = statsd_names_mix(scan_word(at) ^ seed, scan_word(at + 8) ^ state);
+	for (; len > SCAN_BLOCK; at += SCAN_BLOCK, len -= SCAN_BLOCK) {
+		state = statsd_names_mix(state ^ scan_hash(at, SCAN_BLOCK, names->key),
+					 names->factor);
 	}
-	return len > 8 ? statsd_names_mix(scan_word(at) ^ seed, scan_word(at + len - 8) ^ state)
-		       : statsd_names_mix(scan_part(at, len & 7) ^ seed,
-					  (len == 8 ? scan_word(at) : len) ^ state);
+	return statsd_names_mix(state ^ scan_hash(at, len, names->key), names->factor);
 }
 
+/* Without the key, which is random, nobody can choose names that meet. */
 static inline uint32_t statsd_names_hash(const struct statsd_names *names,
 					 const struct statsd_key *key)
 {
-	uint64_t state = statsd_names_mix_bytes(names->seed[0] ^ key->name_len, names->seed[1],
-						key->name, key->name_len);
+	uint64_t state = statsd_names_mix_bytes(names, key->name_len, key->name, key->name_len);
 
 	if (key->tags_len > 0) {
-		state = statsd_names_mix_bytes(state ^ key->tags_len, names->seed[1], key->tags,
+		state = statsd_names_mix_bytes(names, state ^ key->tags_len, key->tags,
 					       key->tags_len);
 	}
-	return (uint32_t)(statsd_names_mix(state, names->seed[0] | 1) >> 32);
+	return (uint32_t)(state >> 32);
 }
 
 static inline const struct statsd_place *statsd_names_place(const struct statsd_names *names,
@@ -112,32 +103,42 @@ static inline void statsd_names_ask(const struct statsd_names *names, uint32_t h
 	__builtin_prefetch(statsd_names_place(names, hash));
 }
 
-/* Step 2: the entry that is it, most likely. */
-static inline void statsd_names_ask_entry(const struct statsd_names *names, uint32_t hash)
+/* Step 2: the entry that is it, most likely; NULL: it is not there. */
+static inline struct statsd_name *statsd_names_ask_entry(const struct statsd_names *names,
+							 uint32_t hash)
 {
 	const struct statsd_place *place = statsd_names_place(names, hash);
+	struct statsd_name *name;
 
 	while (place->entry != 0 && place->hash != hash) {
 		place++;
 	}
-	__builtin_prefetch(statsd_names_entry(names, place->entry));
+	if (place->entry == 0) {
+		return NULL;
+	}
+	name = statsd_names_entry(names, place->entry);
+	__builtin_prefetch(name);
+	return name;
 }
 
-/* Step 3. NULL: it is not there. */
+/* Step 3: is it? */
+static inline bool statsd_name_is(const struct statsd_name *name, const struct statsd_key *key)
+{
+	return name->name_len == key->name_len && name->tags_len == key->tags_len &&
+	       scan_equal(name->bytes, key->name, key->name_len) &&
+	       (key->tags_len == 0 ||
+		scan_equal(name->bytes + key->name_len, key->tags, key->tags_len));
+}
+
+/* All steps at once. NULL: it is not there. */
 static inline struct statsd_name *statsd_names_find(const struct statsd_names *names,
 						    const struct statsd_key *key, uint32_t hash)
 {
 	for (const struct statsd_place *place = statsd_names_place(names, hash); place->entry != 0;
 	     place++) {
-		struct statsd_name *name;
+		struct statsd_name *name = statsd_names_entry(names, place->entry);
 
-		if (place->hash != hash) {
-			continue;
-		}
-		name = statsd_names_entry(names, place->entry);
-		if (name->name_len == key->name_len && name->tags_len == key->tags_len &&
-		    scan_equal(name->bytes, key->name, key->name_len) &&
-		    scan_equal(name->bytes + key->name_len, key->tags, key->tags_len)) {
+		if (place->hash == hash && statsd_name_is(name, key)) {
 			return name;
 		}
 	}

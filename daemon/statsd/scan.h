@@ -1,6 +1,6 @@
 #pragma once
 /*
- * scan: finding and comparing bytes, many at a time.
+ * scan: finding, comparing and hashing bytes, many at a time.
  *
  * All of it reads up to SCAN_SLACK bytes behind the end of what it is given, whatever they hold: memory must be that much larger.
  */
@@ -13,51 +13,89 @@
 #include <emmintrin.h>
 #endif
 
-#define SCAN_SLACK 16u
+#define SCAN_BLOCK 64u
+#define SCAN_SLACK SCAN_BLOCK
+
+#ifdef __SSE2__
+static inline uint64_t scan_hits_16(const char *at, __m128i all)
+{
+	__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+
+	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, all));
+}
+#endif
+
+/* Of the next SCAN_BLOCK bytes: bit i is set if at[i] is c. No branch depends on where it is. */
+static inline uint64_t scan_hits(const char *at, char c)
+{
+#ifdef __SSE2__
+	const __m128i all = _mm_set1_epi8(c);
+
+	return scan_hits_16(at, all) | scan_hits_16(at + 16, all) << 16 |
+	       scan_hits_16(at + 32, all) << 32 | scan_hits_16(at + 48, all) << 48;
+#else
+	uint64_t hits = 0;
+
+	for (unsigned i = 0; i < SCAN_BLOCK; i++) {
+		hits |= (uint64_t)(at[i] == c) << i;
+	}
+	return hits;
+#endif
+}
 
 /* The first byte of at .. end that is `a` or `b`; `end` if there is none. */
 static inline const char *scan_for(const char *at, const char *end, char a, char b)
 {
-#ifdef __SSE2__
-	const __m128i all_a = _mm_set1_epi8(a), all_b = _mm_set1_epi8(b);
-
-	for (; at < end; at += 16) {
-		__m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
-		unsigned hits = (unsigned)_mm_movemask_epi8(
-			_mm_or_si128(_mm_cmpeq_epi8(block, all_a), _mm_cmpeq_epi8(block, all_b)));
+	for (; at < end; at += SCAN_BLOCK) {
+		uint64_t hits = scan_hits(at, a) | (a != b ? scan_hits(at, b) : 0);
 
 		if (hits != 0) {
-			at += __builtin_ctz(hits);
+			at += __builtin_ctzll(hits);
 			break;
 		}
 	}
 	return at < end ? at : end;
-#else
-	while (at < end && *at != a && *at != b) {
-		at++;
-	}
-	return at;
+}
+
+/*
+ * A hash of the first n <= SCAN_BLOCK bytes at `at`, and of zeros behind them: 32 bits of them plus 32 of the key, times the next 32 plus the next
+ * of the key; the sum of these (NH, of UMAC). Whoever does not know the key finds no two texts of one length that meet more often than once in
+ * 2^32. No branch depends on n.
+ */
+#ifdef __SSE2__
+static inline __m128i scan_products_16(const char *at, const char *mask, const uint64_t *key)
+{
+	__m128i bytes = _mm_and_si128(_mm_loadu_si128((const __m128i *)(const void *)at),
+				      _mm_loadu_si128((const __m128i *)(const void *)mask));
+	__m128i words = _mm_add_epi32(bytes, _mm_loadu_si128((const __m128i *)(const void *)key));
+
+	return _mm_mul_epu32(words, _mm_srli_epi64(words, 32));
+}
 #endif
-}
 
-/* The next 8 bytes; and the first n < 8 of them, zeros behind. */
-static inline uint64_t scan_word(const char *at)
+static inline uint64_t scan_hash(const char *at, size_t n, const uint64_t key[SCAN_BLOCK / 8])
 {
-	uint64_t word;
+#ifdef __SSE2__
+	static const char masks[2 * SCAN_BLOCK] = { [0 ... SCAN_BLOCK - 1] = -1 };
+	const char *mask = masks + SCAN_BLOCK - n;
+	__m128i sum = _mm_add_epi64(_mm_add_epi64(scan_products_16(at, mask, key),
+						  scan_products_16(at + 16, mask + 16, key + 2)),
+				    _mm_add_epi64(scan_products_16(at + 32, mask + 32, key + 4),
+						  scan_products_16(at + 48, mask + 48, key + 6)));
+	uint64_t hash;
 
-	memcpy(&word, at, sizeof(word));
-	return word;
-}
-
-static inline uint64_t scan_part(const char *at, size_t n)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return scan_word(at) & ((UINT64_C(1) << 8 * n) - 1);
+	_mm_storel_epi64((__m128i *)(void *)&hash, _mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
+	return hash;
 #else
-	uint64_t word = 0;
+	uint32_t words[SCAN_BLOCK / 4] = { 0 }, keys[SCAN_BLOCK / 4];
+	uint64_t hash = 0;
 
-	memcpy(&word, at, n);
-	return word;
+	memcpy(words, at, n);
+	memcpy(keys, key, SCAN_BLOCK);
+	for (unsigned i = 0; i < SCAN_BLOCK / 4; i += 2) {
+		hash += (uint64_t)(words[i] + keys[i]) * (words[i + 1] + keys[i + 1]);
+	}
+	return hash;
 #endif
 }
 

@@ -39,8 +39,8 @@ static void check_path(const struct statsd_line *line)
 	char path[PATH_MAX_BYTES];
 	unsigned n_dropped = 0;
 	size_t len = 0;
-	enum statsd_reason reason = statsd_path(line->name, line->name_len, line->tags,
-						line->tags_len, NULL, path, &len, &n_dropped);
+	enum statsd_reason reason = statsd_path(line->key.name, line->key.name_len, line->key.tags,
+						line->key.tags_len, NULL, path, &len, &n_dropped);
 
 	check(reason == STATSD_OK || reason == STATSD_name_too_long, "no path");
 	check(reason != STATSD_OK || path_check(path, len, NULL) == PATH_OK, "a path that is none");
@@ -50,15 +50,15 @@ static void check_path(const struct statsd_line *line)
 static void check_quick(const char *line, const char *end, enum statsd_reason reason,
 			const struct statsd_line *careful)
 {
-	const char *at = line;
 	struct statsd_line quick;
 
-	if (!statsd_line_quick(&at, end, &quick) || at != end || reason != STATSD_OK) {
+	if (statsd_line_quick(line, end, &quick) != end || reason != STATSD_OK) {
 		return;
 	}
-	check(quick.name == line && quick.name_len == careful->name_len, "another name, quickly");
-	check(quick.tags_len == careful->tags_len &&
-		      (quick.tags_len == 0 || quick.tags == careful->tags),
+	check(quick.key.name == line && quick.key.name_len == careful->key.name_len,
+	      "another name, quickly");
+	check(quick.key.tags_len == careful->key.tags_len &&
+		      (quick.key.tags_len == 0 || quick.key.tags == careful->key.tags),
 	      "other tags, quickly");
 	check(amount_of(&quick) == amount_of(careful), "another amount, quickly");
 	check(careful->n_unknown == 0, "a field was missed, quickly");
@@ -80,11 +80,11 @@ static void check_line(const char *line, size_t len)
 	if (reason != STATSD_OK) {
 		return;
 	}
-	check(parsed.name == line && parsed.name_len == expected.name_len, "another name");
+	check(parsed.key.name == line && parsed.key.name_len == expected.name_len, "another name");
 	check(parsed.n_unknown == expected.n_unknown, "other fields");
-	check(parsed.tags_len == expected.tags_len &&
-		      (parsed.tags_len == 0 ||
-		       memcmp(parsed.tags, expected.tags, parsed.tags_len) == 0),
+	check(parsed.key.tags_len == expected.tags_len &&
+		      (parsed.key.tags_len == 0 ||
+		       memcmp(parsed.key.tags, expected.tags, parsed.key.tags_len) == 0),
 	      "other tags");
 	check_amount(&parsed, &expected);
 	check_path(&parsed);

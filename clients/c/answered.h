@@ -28,7 +28,7 @@ struct answered_list {
 uint64_t *answered_number(struct request *request);
 
 /* Keep a copy of an operation, with its answer. The arena is used, and not reset. 0 or -ENOMEM. */
-int answered_keep(struct answered_list *list, const struct request *request, uint64_t number,
+int answered_keep(struct answered_list *list, const struct request *operation, uint64_t number,
 		  const struct reply *reply, struct arena *arena);
 
 /* The lowest number; UINT64_MAX: there is none. */

@@ -116,7 +116,12 @@ int charging_room(struct charging *charging)
 /* What a charge will read of a counter, asked for at once: among many counters none of it is at hand. */
 static inline void ask_for(const struct engine *engine, uint32_t id)
 {
+	const struct base *base = tree_base(&engine->tree, id);
+
 	__builtin_prefetch(tree_tally(&engine->tree, id), 1);
+	if (base) {
+		__builtin_prefetch(base, 1);
+	}
 	plane_ask_for(&engine->planes, id);
 }
 
@@ -230,7 +235,8 @@ static int find_limits(struct charging *charging)
 		size_t n = plane_nearest(&engine->planes, &engine->tree,
 					 charging->targets[i].ref.id, limits);
 
-		if (ledger_reserve(charging->worker, charging->targets[i].ref.id) < 0) {
+		if (ledger_reserve(charging->worker, charging->targets[i].ref.id) < 0 ||
+		    tree_base_reserve(&engine->tree, charging->targets[i].ref.id) < 0) {
 			return -ENOMEM;
 		}
 		for (size_t j = 0; j < n; j++) {

@@ -193,6 +193,9 @@ static int give_once(struct giving *giving, const char *path, size_t len)
 	if (r == 0) {
 		r = ledger_reserve_up(giving->worker, giving->ref.id);
 	}
+	if (r == 0) {
+		r = tree_base_reserve_up(&engine->tree, giving->ref.id);
+	}
 	if (r == 0 && giving->growth != 0 &&
 	    ((life & LIFE_STRICT) || !strict_amount_is_small(giving->n))) {
 		grace_leave();
@@ -247,7 +250,7 @@ static int give(struct giving *giving, const char *path, size_t len, const struc
 /* Takes n off the own value if it has as much, or again; of several who try, those whom it has enough for. */
 static bool take_own(struct engine *engine, uint32_t id, int64_t n, bool again)
 {
-	_Atomic(uint64_t) *base = &tree_tally(&engine->tree, id)->base;
+	_Atomic(uint64_t) *base = &tree_base(&engine->tree, id)->word;
 	uint64_t is = atomic_load_explicit(base, memory_order_relaxed);
 
 	do {

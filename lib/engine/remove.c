@@ -43,10 +43,9 @@ static void forget(struct engine *engine, struct name *name)
 	struct metric *metric = metrics_find(&engine->metrics, name->path, name->len);
 
 	if (name->parent) {
-		struct tally *parent = tree_tally(&engine->tree, name->parent->id);
-
 		/* All of it is folded. Release: pairs with tree_own; the total has it. */
-		atomic_fetch_add_explicit(&parent->base, (uint64_t)worker_own(engine, name->id),
+		atomic_fetch_add_explicit(&tree_base(&engine->tree, name->parent->id)->word,
+					  (uint64_t)worker_own(engine, name->id),
 					  memory_order_release);
 	}
 	planes_bury(&engine->planes, &engine->tree, &engine->rules, name);
@@ -63,6 +62,11 @@ static void forget(struct engine *engine, struct name *name)
 /* Leaves all of them, and their parents not among them. -ENOMEM: nothing has happened. */
 static int remove_leaves(struct engine *engine, struct name *const *names, size_t n)
 {
+	for (size_t i = 0; i < n; i++) {
+		if (names[i]->parent && tree_base_reserve(&engine->tree, names[i]->parent->id) < 0) {
+			return -ENOMEM;
+		}
+	}
 	if (changes_reserve(&engine->changes, n) < 0) {
 		return -ENOMEM;
 	}

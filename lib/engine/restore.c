@@ -53,6 +53,9 @@ static int restore_own(struct engine *engine, uint32_t id, int64_t own)
 	if (own == 0) {
 		return 0;
 	}
+	if (tree_base_reserve(&engine->tree, id) < 0) {
+		return -ENOMEM;
+	}
 	if (!fits(engine, id, own)) {
 		return wait_for_rest(&engine->late, id, own);
 	}

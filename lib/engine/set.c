@@ -12,7 +12,7 @@
  */
 static int64_t exchange(struct engine *engine, uint32_t id, int64_t own)
 {
-	_Atomic(uint64_t) *base = &tree_tally(&engine->tree, id)->base;
+	_Atomic(uint64_t) *base = &tree_base(&engine->tree, id)->word;
 	uint64_t is = atomic_load_explicit(base, memory_order_relaxed);
 	uint64_t counted;
 
@@ -74,6 +74,9 @@ static int set_locked(struct engine_worker *worker, const char *path, size_t len
 	r = intern_exact(engine, path, len, time->wall_ns, &name);
 	if (r == 0) {
 		r = ledger_reserve(worker, name->id);
+	}
+	if (r == 0) {
+		r = tree_base_reserve(&engine->tree, name->id);
 	}
 	return r == 0 ? set_own(worker, name->id, own) : r;
 }

@@ -13,16 +13,14 @@ static const int64_t part = TREE_EDGE / (ENGINE_MAX_WORKERS + 1);
 
 bool strict_base_is_far(const struct engine *engine, uint32_t id)
 {
-	int64_t base = (int64_t)atomic_load_explicit(&tree_tally(&engine->tree, id)->base,
-						     memory_order_relaxed);
+	int64_t base = (int64_t)tree_base_value(&engine->tree, id);
 
 	return (base <= -part || base >= part) && tree_far(worker_own(engine, id));
 }
 
 bool strict_own_is_far(const struct engine *engine, uint32_t id, const struct slot *slot)
 {
-	int64_t base = (int64_t)atomic_load_explicit(&tree_tally(&engine->tree, id)->base,
-						     memory_order_relaxed);
+	int64_t base = (int64_t)tree_base_value(&engine->tree, id);
 	int64_t count = (int64_t)slot_count(slot);
 
 	if (base > -part && base < part && count > -part && count < part) {

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static uint32_t n_chunks(uint32_t max_ids)
 {
@@ -16,7 +15,8 @@ int tree_init(struct tree *tree, uint32_t max_ids)
 	*tree = (struct tree){ .max_ids = max_ids };
 	tree->tallies = calloc(n, sizeof(*tree->tallies));
 	tree->lives = calloc(n, sizeof(*tree->lives));
-	return tree->tallies && tree->lives ? 0 : -ENOMEM;
+	tree->bases = calloc(n, sizeof(*tree->bases));
+	return tree->tallies && tree->lives && tree->bases ? 0 : -ENOMEM;
 }
 
 void tree_deinit(struct tree *tree)
@@ -28,17 +28,14 @@ void tree_deinit(struct tree *tree)
 		if (tree->lives) {
 			free(atomic_load_explicit(&tree->lives[i], memory_order_relaxed));
 		}
+		if (tree->bases) {
+			free(atomic_load_explicit(&tree->bases[i], memory_order_relaxed));
+		}
 	}
 	free((void *)tree->tallies);
 	free((void *)tree->lives);
+	free((void *)tree->bases);
 	*tree = (struct tree){ 0 };
-}
-
-static struct tally *tallies_new(void)
-{
-	struct tally *tallies = aligned_alloc(64, TREE_CHUNK * sizeof(*tallies));
-
-	return tallies ? memset(tallies, 0, TREE_CHUNK * sizeof(*tallies)) : NULL;
 }
 
 static struct life *lives_new(void)
@@ -58,7 +55,7 @@ int tree_reserve(struct tree *tree, uint32_t id)
 
 	/* Release, both: pairs with the acquire in tree_tally and tree_life. */
 	if (!atomic_load_explicit(&tree->tallies[i], memory_order_relaxed)) {
-		struct tally *tallies = tallies_new();
+		struct tally *tallies = calloc(TREE_CHUNK, sizeof(*tallies));
 
 		if (!tallies) {
 			return -ENOMEM;
@@ -73,10 +70,44 @@ int tree_reserve(struct tree *tree, uint32_t id)
 		}
 		atomic_store_explicit(&tree->lives[i], lives, memory_order_release);
 	}
+	if (atomic_load_explicit(&tree_tally(tree, id)->folded, memory_order_relaxed) != 0 &&
+	    tree_base_reserve(tree, id) < 0) {
+		return -ENOMEM;
+	}
 	if (id >= atomic_load_explicit(&tree->n_ids, memory_order_relaxed)) {
 		atomic_store_explicit(&tree->n_ids, id + 1, memory_order_release);
 	}
 	return 0;
+}
+
+int tree_base_reserve(struct tree *tree, uint32_t id)
+{
+	struct base *chunk, *none = NULL;
+
+	if (tree_base(tree, id)) {
+		return 0;
+	}
+	chunk = calloc(TREE_CHUNK, sizeof(*chunk));
+	if (!chunk) {
+		return -ENOMEM;
+	}
+	/* Release: pairs with tree_base. */
+	if (!atomic_compare_exchange_strong_explicit(&tree->bases[id >> TREE_CHUNK_BITS], &none,
+						     chunk, memory_order_acq_rel,
+						     memory_order_relaxed)) {
+		free(chunk);
+	}
+	return 0;
+}
+
+int tree_base_reserve_up(struct tree *tree, uint32_t id)
+{
+	int r = 0;
+
+	for (; r == 0 && id != TREE_NONE; id = tree_parent(tree, id)) {
+		r = tree_base_reserve(tree, id);
+	}
+	return r;
 }
 
 static _Atomic(uint32_t) *life_word(struct tree *tree, uint32_t id)
@@ -90,6 +121,7 @@ static _Atomic(uint32_t) *life_word(struct tree *tree, uint32_t id)
 void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags)
 {
 	struct tally *tally = tree_tally(tree, id);
+	struct base *base = tree_base(tree, id);
 	uint32_t root = id;
 
 	if (parent != TREE_NONE) {
@@ -97,9 +129,11 @@ void tree_start(struct tree *tree, uint32_t id, uint32_t parent, uint32_t flags)
 		root = atomic_load_explicit(&tree_tally(tree, parent)->root, memory_order_relaxed);
 	}
 	/* Relaxed: publishing the name releases all of it. */
-	atomic_store_explicit(&tally->base,
-			      0 - atomic_load_explicit(&tally->folded, memory_order_relaxed),
-			      memory_order_relaxed);
+	if (base) {
+		atomic_store_explicit(
+			&base->word, 0 - atomic_load_explicit(&tally->folded, memory_order_relaxed),
+			memory_order_relaxed);
+	}
 	atomic_store_explicit(&tally->total, 0, memory_order_relaxed);
 	atomic_store_explicit(&tally->up, parent, memory_order_relaxed);
 	atomic_store_explicit(&tally->root, root, memory_order_relaxed);

@@ -6,7 +6,8 @@
  * lives are kept apart because every add reads them and almost nothing writes them, while every fold writes tallies.
  *
  * A counter's own value is there twice: base + folded, as far as folded, which is what readers are told, since it costs no add anything;
- * and base + what the workers' slots count, which is ahead of that by what they hold back (worker.h).
+ * and base + what the workers' slots count, which is ahead of that by what they hold back (worker.h). Bases are in chunks of their own, which
+ * are made when the first counter in one has other growth than by adds, and else cost nothing.
  *
  * Both are chunked; a chunk is made when the first id in it is, never moves, and is freed with the tree.
  *
@@ -51,23 +52,27 @@
 #define TREE_EDGE (INT64_C(1) << 61)
 
 struct tally {
-	_Atomic(uint64_t)
-		base; /* what never was in a slot, less what former lives of the id left in them */
 	_Atomic(uint64_t) folded; /* of what the slots of this id ever counted, modulo 2^64 */
 	_Atomic(int64_t) total;	  /* what was folded here and below */
 	_Atomic(uint32_t)
 		up; /* the parent's id, TREE_NONE: a metric; and TREE_LIMITED: it carries limits (plane.h) */
 	_Atomic(uint32_t) root; /* the metric's id */
 };
-static_assert(sizeof(struct tally) == 32, "a million of these are kept, each on one cache line");
+static_assert(sizeof(struct tally) == 24, "a million of these are kept");
 
 struct life {
 	_Atomic(uint32_t) word;
 };
 
+/* What a counter has that never was in a slot, less what former lives of its id left in them. */
+struct base {
+	_Atomic(uint64_t) word;
+};
+
 struct tree {
 	_Atomic(struct tally *) *tallies; /* by id / TREE_CHUNK */
 	_Atomic(struct life *) *lives;
+	_Atomic(struct base *) *bases;
 	uint32_t max_ids;
 	_Atomic(uint32_t) n_ids; /* no id at or above it was ever used */
 };
@@ -79,6 +84,11 @@ void tree_deinit(struct tree *tree);
 
 /* Makes sure there is a place for this id. -ENOMEM. */
 int tree_reserve(struct tree *tree, uint32_t id);
+
+/* Makes sure that there is a base: before tree_grow, or whoever else writes it. Any thread. -ENOMEM. */
+int tree_base_reserve(struct tree *tree, uint32_t id);
+/* The same for all ancestors too. */
+int tree_base_reserve_up(struct tree *tree, uint32_t id);
 
 /*
  * Begin a counter's life under `parent` (TREE_NONE: a metric), whose flags it inherits, and own and total 0: what the workers'
@@ -106,6 +116,24 @@ static inline struct tally *tree_tally(const struct tree *tree, uint32_t id)
 		atomic_load_explicit(&tree->tallies[id >> TREE_CHUNK_BITS], memory_order_acquire);
 
 	return &chunk[id & (TREE_CHUNK - 1)];
+}
+
+/* NULL: it is 0. */
+static inline struct base *tree_base(const struct tree *tree, uint32_t id)
+{
+	/* Acquire: pairs with the exchange in tree_base_reserve. */
+	struct base *chunk =
+		atomic_load_explicit(&tree->bases[id >> TREE_CHUNK_BITS], memory_order_acquire);
+
+	return chunk ? &chunk[id & (TREE_CHUNK - 1)] : NULL;
+}
+
+/* Acquire: pairs with the release in tree_climb_own. */
+static inline uint64_t tree_base_value(const struct tree *tree, uint32_t id)
+{
+	const struct base *base = tree_base(tree, id);
+
+	return base ? atomic_load_explicit(&base->word, memory_order_acquire) : 0;
 }
 
 /* Any id. LIFE_NONE if it is out of range or was never reserved. */
@@ -140,11 +168,12 @@ static inline bool tree_far(int64_t value)
 /*
  * The own value as far as folded. Who then looks at the total finds it there too: acquire pairs with the release in tree_climb_own.
  */
-static inline int64_t tree_own(const struct tally *tally)
+static inline int64_t tree_own(const struct tree *tree, uint32_t id)
 {
-	uint64_t base = atomic_load_explicit(&tally->base, memory_order_acquire);
+	uint64_t base = tree_base_value(tree, id);
 
-	return (int64_t)(base + atomic_load_explicit(&tally->folded, memory_order_acquire));
+	return (int64_t)(base +
+			 atomic_load_explicit(&tree_tally(tree, id)->folded, memory_order_acquire));
 }
 
 /* TREE_NONE: a metric. */
@@ -216,10 +245,10 @@ static inline unsigned tree_fold(const struct tree *tree, uint32_t id, int64_t g
 	return tree_climb_own(tree, tally, &tally->folded, growth);
 }
 
-/* Growth that never was in a slot. */
+/* Growth that never was in a slot. Its base was reserved. */
 static inline unsigned tree_grow(const struct tree *tree, uint32_t id, int64_t growth)
 {
 	struct tally *tally = tree_tally(tree, id);
 
-	return tree_climb_own(tree, tally, &tally->base, growth);
+	return tree_climb_own(tree, tally, &tree_base(tree, id)->word, growth);
 }

@@ -17,20 +17,19 @@ static bool read_counter(const struct engine *engine, const struct name *name,
 			 struct engine_reading *ret_reading)
 {
 	uint32_t life = tree_life(&engine->tree, name->id);
-	const struct tally *tally;
 
 	if (!(life & LIFE_LIVE)) {
 		return false;
 	}
-	tally = tree_tally(&engine->tree, name->id);
 	*ret_reading = (struct engine_reading){
 		.kind = life & LIFE_GAUGE ? ENGINE_GAUGE : ENGINE_COUNTER,
 		.leaf = atomic_load_explicit(&name->first_child, memory_order_acquire) == NULL,
-		.own = tree_own(tally),
+		.own = tree_own(&engine->tree, name->id),
 		.born_ns = name->born,
 	};
 	/* After `own`, which it has (tree.h). */
-	ret_reading->total = atomic_load_explicit(&tally->total, memory_order_relaxed);
+	ret_reading->total = atomic_load_explicit(&tree_tally(&engine->tree, name->id)->total,
+						  memory_order_relaxed);
 	return true;
 }
 

@@ -99,10 +99,7 @@ uint64_t worker_counted(const struct engine *engine, uint32_t id)
 
 int64_t worker_own(const struct engine *engine, uint32_t id)
 {
-	const struct tally *tally = tree_tally(&engine->tree, id);
-
-	return (int64_t)(atomic_load_explicit(&tally->base, memory_order_relaxed) +
-			 worker_counted(engine, id));
+	return (int64_t)(tree_base_value(&engine->tree, id) + worker_counted(engine, id));
 }
 
 /* ---- adds ---- */

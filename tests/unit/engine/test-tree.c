@@ -32,11 +32,13 @@ static void test_lives(void **state)
 	assert_true(first & LIFE_LIVE);
 	assert_true(first & LIFE_GAUGE);
 	assert_false(first & LIFE_STRICT);
-	assert_int_equal(tree_own(tree_tally(&tree, 7)), 0);
+	assert_int_equal(tree_own(&tree, 7), 0);
 	assert_int_equal(tree_fold(&tree, 7, -5), 0);
+	assert_null(tree_base(&tree, 7));
+	assert_int_equal(tree_base_reserve(&tree, 7), 0);
 	assert_int_equal(tree_grow(&tree, 7, 3), 0);
 	assert_false(tree_raise(&tree, 7, 100));
-	assert_int_equal(tree_own(tree_tally(&tree, 7)), -2);
+	assert_int_equal(tree_own(&tree, 7), -2);
 	assert_int_equal(atomic_load_explicit(&tree_tally(&tree, 7)->total, memory_order_relaxed),
 			 98);
 
@@ -46,7 +48,7 @@ static void test_lives(void **state)
 	assert_false(tree_life(&tree, 7) & (LIFE_LIVE | LIFE_STRICT | LIFE_GAUGE));
 	tree_start(&tree, 7, TREE_NONE, LIFE_GAUGE);
 	assert_int_not_equal(tree_life(&tree, 7), first);
-	assert_int_equal(tree_own(tree_tally(&tree, 7)), 0);
+	assert_int_equal(tree_own(&tree, 7), 0);
 	assert_int_equal(atomic_load_explicit(&tree_tally(&tree, 7)->folded, memory_order_relaxed),
 			 (uint64_t)-5);
 	tree_deinit(&tree);

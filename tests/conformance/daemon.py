@@ -82,8 +82,11 @@ class Daemon:
         self.refused, self.values = {}, {}
         self.flush_error = None
         self.auto = None  # a Welcome for each Hello to come
+        self.applies = False  # Adds are answered here
+        self.counted = {}  # by path, of those
         self.applied = self.durable = 0  # the highest numbers told
         self.starts = 0
+        self.max_items = LIMITS["max_items"]  # of the last Welcome
         self.piece = 0
         self.up()
 
@@ -204,6 +207,7 @@ class Daemon:
         """The Hello was answered: what was sent behind it is carried out."""
         connection = slot.connection
         connection.greeted = True
+        self.max_items = welcome.limits.max_items
         if not welcome.resumed:
             self.handles = {}
         held, connection.held = connection.held, []
@@ -216,6 +220,8 @@ class Daemon:
         """Answer it, if it is one of those. False: the script will."""
         if slot.kind == "intern" and slot.connection.session:
             self.intern(slot)
+        elif slot.kind == "add" and slot.connection.session and self.applies:
+            self.apply(slot)
         elif slot.kind == "ping":
             self.answer(slot, "pong", self.messages.Pong())
         elif slot.kind == "get":
@@ -246,14 +252,26 @@ class Daemon:
                 self.handles[intern.first_handle + index] = path
             else:
                 self.handles[intern.first_handle + index] = path
+        self.check_items(slot, intern.paths)
         self.answer(slot, "interned", interned)
+
+    def check_items(self, slot, items):
+        if len(items) > self.max_items:
+            raise Broken(f"{len(items)} items, where {self.max_items} are the most: {slot.request}")
 
     def resolve(self, slot):
         if slot.kind == "add":
+            self.check_items(slot, slot.request.add.handles)
             for handle in slot.request.add.handles:
                 if handle not in self.handles:
                     raise Broken(f"handle {handle} was not told in this session: {slot.request}")
                 slot.paths.append(self.handles[handle])
+
+    def apply(self, slot):
+        self.resolve(slot)
+        for path, delta in zip(slot.paths, slot.request.add.deltas, strict=True):
+            self.counted[path] = self.counted.get(path, 0) + delta
+        self.answer(slot, "applied", self.messages.Applied(batch=slot.request.add.batch))
 
     def get(self, slot):
         values = self.messages.Values()

@@ -212,6 +212,14 @@ class Player:
         welcome = text_format.Merge(step.text.partition("{")[2].rpartition("}")[0], self.daemon.welcome())
         self.daemon.auto = welcome if step.args else None
 
+    def applies(self, _step):
+        self.daemon.applies = True
+
+    def counted(self, step):
+        got = self.daemon.counted.get(step.args[0], 0)
+        if got != int(step.args[1]):
+            raise Broken(f"expected: {step.args[1]}, got: {got}")
+
     def forget(self, _step):
         self.daemon.session = None
 
@@ -238,6 +246,8 @@ STEPS = {
     "quiet": Player.quiet,
     "needs": Player.needs,
     "auto": Player.auto,
+    "applies": Player.applies,
+    "counted": Player.counted,
     "accept": lambda player, step: player.daemon.refused.pop(step.args[0]),
     "down": lambda player, _step: player.daemon.down(),
     "up": lambda player, _step: player.daemon.up(),

@@ -18,6 +18,8 @@ PLAIN = {
     "quiet",
     "needs",
     "auto",
+    "applies",
+    "counted",
 }
 EXCHANGE = re.compile(r"([<>]) (\w+)(?: (?:as|to) (\w+))?\s*(.*)")
 

@@ -108,6 +108,44 @@ test('tells of what the daemon does not count', async () => {
 	assert.equal(daemon.total('requests/lost'), 5n);
 });
 
+test('a listener that throws is an uncaught exception, and nothing else', async () => {
+	const other = new Client({ url: daemon.url });
+	const seen = [];
+	const mine = process.listeners('uncaughtException');
+
+	process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => seen.push(error.message));
+	other.on('connect', () => assert.fail('connect'));
+	other.on('disconnect', () => assert.fail('disconnect'));
+	other.on('loss', ({ path }) => assert.fail(path));
+	for (const path of ['thrown/a', 'thrown/b', 'thrown/c']) {
+		other.decr(path, 2);
+	}
+	other.incr('thrown/d', 5);
+	await other.flush();
+	await until(() => seen.length === 4);
+	await other.close();
+	process.removeAllListeners('uncaughtException');
+	mine.forEach((one) => process.on('uncaughtException', one));
+	assert.deepEqual(seen, ['connect', 'thrown/a', 'thrown/b', 'thrown/c']);
+	assert.equal(daemon.total('thrown'), 5n);
+});
+
+test('a daemon that takes few entries at once gets few at once', async () => {
+	const other = await Daemon.start({ config: '[daemon]\nmax_items = 7\n' });
+	const few = new Client({ url: other.url });
+	const losses = [];
+
+	few.on('loss', (loss) => losses.push(loss));
+	for (let i = 0; i < 100; i++) {
+		few.incr(`few/${i}`, i);
+	}
+	await few.flush();
+	await few.close();
+	assert.deepEqual(losses, []);
+	assert.equal(other.total('few'), 4950n);
+	await other.stop();
+});
+
 test('charges all or nothing, and says what binds', async () => {
 	daemon.ctl('quota', 'set', 'jobs/acme', '--max', '5', '--high', '3');
 	const first = await client.charge('jobs/acme', 4);
@@ -233,6 +271,10 @@ test('StatsD-shaped', async () => {
 	for (let i = 0; i < 10; i++) {
 		statsd.increment('api.part', 0.25, 1, () => called++);
 	}
+	for (let i = 0; i < 10; i++) {
+		statsd.increment('api.tenths', 0.1);
+		statsd.decrement('api.tenths', -0.7);
+	}
 	statsd.increment('api.tagged', ['a:b']);
 	statsd.increment('api.tagged', 2, { a: 'b' });
 	statsd.increment('api.tagged', () => called++);
@@ -242,6 +284,7 @@ test('StatsD-shaped', async () => {
 	assert.equal(daemon.total('app/api/hits'), 7n);
 	assert.equal(daemon.total('app/api/all'), 2n);
 	assert.equal(daemon.total('app/api/part'), 2n);
+	assert.equal(daemon.total('app/api/tenths'), 8n);
 	assert.equal(called, 12);
 	assert.throws(() => statsd.increment('api..hits'), fails('INVALID_ARGUMENT', 'app/api//hits'));
 	let seen;
@@ -280,6 +323,17 @@ test('bad input is refused at the call, with the reason, and nothing is sent', a
 	await assert.rejects(idle.charge([]), fails('INVALID_ARGUMENT'));
 	await assert.rejects(idle.charge('a', 1, { waitMs: -1 }), fails('INVALID_ARGUMENT', 'waitMs'));
 	await assert.rejects(idle.flush({ timeoutMs: 'soon' }), fails('INVALID_ARGUMENT', 'timeoutMs'));
+	await assert.rejects(idle.charge('a', 1, { timeoutMs: 'soon' }), fails('INVALID_ARGUMENT', 'timeoutMs'));
+	await assert.rejects(idle.uncharge('a', 1, { timeoutMs: 'soon' }), fails('INVALID_ARGUMENT', 'timeoutMs'));
+	await assert.rejects(idle.close({ timeoutMs: 'soon' }), fails('INVALID_ARGUMENT', 'timeoutMs'));
+	const signal = AbortSignal.abort(new Error('too late'));
+	await assert.rejects(idle.charge('a', 1, { signal }), /too late/);
+	await assert.rejects(idle.uncharge('a', 1, { signal }), /too late/);
+	await assert.rejects(idle.get('a', { signal }), /too late/);
+	// Sent, the daemon would end the connection for it, each time anew, and what is counted would suffer.
+	const long = Array.from({ length: 2200 }, (_, i) => ({ path: `${Array(4).fill('x'.repeat(120)).join('/')}/${i}` }));
+	await assert.rejects(idle.charge(long), fails('INVALID_ARGUMENT'));
+	await assert.rejects(idle.charge(long, { dryRun: true }), fails('INVALID_ARGUMENT'));
 	await assert.rejects(idle.get('a', { consistency: 'perfect' }), fails('INVALID_ARGUMENT', 'consistency'));
 	assert.throws(() => idle.lease('a', 1.5), fails('INVALID_ARGUMENT', 'want'));
 	assert.throws(() => idle.lease('a', 1, { ttlMs: 5 }), fails('INVALID_ARGUMENT', 'ttlMs'));
@@ -319,8 +373,11 @@ test('after close nothing is taken', async () => {
 	const counter = closed.counter('closed/a');
 
 	counter.incr(7);
+	let isFirstOver = false;
+	const first = closed.close().then(() => (isFirstOver = true));
 	await closed.close();
-	await closed.close();
+	await first;
+	assert.ok(isFirstOver);
 	assert.throws(() => counter.incr(), fails('FAILED_PRECONDITION', 'closed/a'));
 	await assert.rejects(closed.get('a'), fails('FAILED_PRECONDITION'));
 	await assert.rejects(closed.charge('a'), fails('FAILED_PRECONDITION'));

@@ -1,5 +1,6 @@
 // How programs, and worker threads, come to their end.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
@@ -98,6 +99,15 @@ test('without a daemon the end comes in time, and says what is lost', async () =
 test('nothing is said where there is nothing to say', async () => {
 	assertQuiet(await program(`${daemon.url}-nowhere`, `client.counter('a');`));
 	assertQuiet(await program(`${daemon.url}-nowhere`, `process.exit(0);`));
+});
+
+test('where nobody reads what is lost the exit status is the same', async () => {
+	const text = `const client = new (require('rationd').Client)({ url: '${daemon.url}-nowhere', exitTimeoutMs: 0 }); client.incr('a'); process.exitCode = 3;`;
+	const child = spawn(process.execPath, ['-e', text], { stdio: ['ignore', 'ignore', 'pipe'] });
+
+	child.stderr.destroy();
+	const [status] = await once(child, 'exit');
+	assert.equal(status, 3);
 });
 
 async function worker(lines) {

@@ -33,6 +33,12 @@ export class Calls {
 		}
 	}
 
+	/** Before anything is sent. */
+	#check({ timeoutMs = this.timeoutMs, signal }: CallOptions): void {
+		timeoutOf(timeoutMs);
+		signal?.throwIfAborted();
+	}
+
 	/** The same options with the time that is left of theirs. */
 	restOf(options: CallOptions): () => CallOptions {
 		const deadline = now() + timeoutOf(options.timeoutMs ?? this.timeoutMs);
@@ -116,6 +122,7 @@ export class Calls {
 			};
 		});
 
+		this.#check(options);
 		if (body.case !== 'flush' && body.case !== 'end') {
 			this.checkOpen(); // those two are how a client ends
 		}
@@ -133,6 +140,7 @@ export class Calls {
 		let operation: Operation | undefined;
 
 		this.checkOpen();
+		this.#check(options);
 		const answered = new Promise<Answer>((done, fail) => {
 			operation = this.#add(body, false, (answer) => (answer.case === 'error' ? fail(errorOf(answer, item)) : done(answer)), fail);
 		});

@@ -19,10 +19,11 @@ import {
 	type CallOptions, type ChargeItem, type ChargeOptions, type ChargeResult, type ClientOptions, type Consistency, type Entry,
 	type FlushOptions, type GetOptions, type HoldOptions, type Loss, type Metric, type UnchargeOptions, type Value, type View, type WalkOptions,
 } from './types.js';
-import type { Answer, Body } from './wire.js';
+import { MAX_BODY, sizeOf, type Answer, type Body } from './wire.js';
 
 const MAX_PATHS = 1000; // in one Get; entries in one part of a Walk
 const MAX_ITEMS = 10_000;
+const SURE_ITEMS = 1000; // of a charge: so many fit a message, whatever they are
 const MAX_WAIT_MS = 86_400_000;
 const ALL_LEVELS = 0xffff_ffff;
 const END_MS = 1000;
@@ -64,6 +65,7 @@ export class Client extends EventEmitter<ClientEvents> {
 	#nextLease = 1;
 	#timer: Timer | undefined;
 	#resting: Promise<void> | undefined;
+	#closing: Promise<void> | undefined;
 	#failedAt = -1; // how much had been added when the end of the program could not deliver it
 
 	/** Does not wait for the daemon. Throws for a bad URL or option. */
@@ -82,7 +84,7 @@ export class Client extends EventEmitter<ClientEvents> {
 		this.#operations = new Operations(bytes);
 		this.#link = new Link(address, this.#lifetimeMs, this.#outbox, this.#operations, {
 			up: (lost) => this.#up(lost),
-			down: (error) => this.emit('disconnect', error),
+			down: (error) => void this.#say('disconnect', error),
 			unreachable: (error) => this.#leases.forEach((lease) => lease._unreachable(error)),
 		});
 		this.#calls = new Calls(this.#link, this.#operations, given.timeoutMs ?? 5000);
@@ -282,6 +284,9 @@ export class Client extends EventEmitter<ClientEvents> {
 		const result = (answer: Answer): ChargeResult | undefined =>
 			answer.case === 'charged' ? chargeResultOf(answer.value.granted, answer.value.bindings, answer.value.omitted) : undefined;
 
+		if (items.length > SURE_ITEMS && sizeOf({ case: 'charge', value }) > MAX_BODY) {
+			throw invalid(`${items.length} items with such long paths are more than a message may hold, which is ${MAX_BODY} bytes`);
+		}
 		if (dryRun) {
 			return this.#calls.ask({ case: 'charge', value }, { ...options, timeoutMs }, items.length === 1 ? first : undefined, result);
 		}
@@ -392,12 +397,19 @@ export class Client extends EventEmitter<ClientEvents> {
 
 	/**
 	 * Deliver what was added, waiting at most `timeoutMs` (default: `exitTimeoutMs`), and end: what is still held is given back. Fails if something
-	 * could not be delivered, and says how much; it is reported by the event `loss` too, path by path.
+	 * could not be delivered, and says how much; it is reported by the event `loss` too, path by path. Called again it waits for the same end, and
+	 * does not fail.
 	 */
 	async close(options: CallOptions = {}): Promise<void> {
-		if (this.#calls.isClosed) {
-			return;
+		if (this.#closing !== undefined) {
+			return this.#closing.catch(() => {});
 		}
+		timeoutOf(options.timeoutMs ?? this.#exitTimeoutMs);
+		this.#closing = this.#close(options);
+		return this.#closing;
+	}
+
+	async #close(options: CallOptions): Promise<void> {
 		this.#calls.isClosed = true;
 		this.#outbox.closed = true;
 		dismiss(this);
@@ -435,7 +447,7 @@ export class Client extends EventEmitter<ClientEvents> {
 				await this.#calls.ask({ case: 'end', value: {} }, { timeoutMs: most }, undefined, () => true).catch(() => {});
 			}
 		} catch (error) {
-			return this.#undelivered(error as RationError);
+			return this.#undelivered(error instanceof RationError ? error : new RationError('ABORTED', String(error)));
 		}
 		return undefined;
 	}
@@ -485,7 +497,11 @@ export class Client extends EventEmitter<ClientEvents> {
 
 		if (isDue && (isHopeless || this.#exitTimeoutMs === 0 || !deliver(this.#bequeath()))) {
 			const why = new RationError('UNAVAILABLE', this.#link.reason || 'the program ended');
-			writeSync(2, `rationd: ${this.#undelivered(why).message}\n`);
+			try {
+				writeSync(2, `rationd: ${this.#undelivered(why).message}\n`);
+			} catch {
+				// Nobody reads it; that is no reason for another exit status.
+			}
 		}
 	}
 
@@ -523,10 +539,22 @@ export class Client extends EventEmitter<ClientEvents> {
 		this.#link.pump();
 	}
 
+	/** What a listener throws is an uncaught exception of its own; what we are at goes on. False: nobody listens. */
+	#say<Name extends keyof ClientEvents>(name: Name, ...args: ClientEvents[Name]): boolean {
+		try {
+			return (this as EventEmitter).emit(name, ...args);
+		} catch (error) {
+			process.nextTick(() => {
+				throw error;
+			});
+			return true;
+		}
+	}
+
 	#lose(path: string, code: number, amount: bigint, text: string): void {
 		const loss = { code: codeName(code), path, amount: amountOf(amount), text };
 
-		if (!this.emit('loss', loss) && !this.#warned.has(loss.code)) {
+		if (!this.#say('loss', loss) && !this.#warned.has(loss.code)) {
 			this.#warned.add(loss.code);
 			process.emitWarning(`rationd: ${path}: ${loss.amount} not counted: ${loss.code}: ${text}`, 'RationWarning');
 		}
@@ -535,9 +563,9 @@ export class Client extends EventEmitter<ClientEvents> {
 	#up(isLost: boolean): void {
 		if (isLost) {
 			this.#lost();
-			this.emit('reset');
+			this.#say('reset');
 		}
-		this.emit('connect');
+		this.#say('connect');
 		this.#leases.forEach((lease) => lease._up());
 	}
 

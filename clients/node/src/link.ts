@@ -17,6 +17,9 @@ const BACKOFF_MAX_MS = 2000;
 const SILENCE_MS = 5000; // with an answer due, or over TCP: then a Ping
 const ANSWER_MS = 15000; // of silence in all: then the connection is taken for dead
 const COMMIT_RETRY_MS = 1000; // after the daemon could not write its file
+const MIN_FRAME = 1024; // less than this is no limit that one can work with
+const FRAME_EXTRA = 64; // what an Add has beside its entries, at the most, ...
+const ENTRY_BYTES = 16; // ... and what one of those takes
 const MAX_FAULTS = 5; // connections that the daemon ends because of one batch
 
 /** @internal A question without a number: asked again on the next connection if this one breaks. */
@@ -392,10 +395,16 @@ export class Link {
 		// Resumed, by a daemon whose Welcome that said restored was lost: nothing was sent to it yet.
 		const restored = welcome.restored || (welcome.resumed && !sameDaemon);
 		const isLost = this.#known && !resumed && !restored && (sameDaemon || this.operations.hasForgotten);
-		const about = { keeps, resumed, restored, sameDaemon };
+		const { maxItems = 0, maxFrame = 0 } = welcome.limits ?? {};
+		const maxEntries = Math.min(maxItems, Math.floor((maxFrame - FRAME_EXTRA) / ENTRY_BYTES));
+		const about = { keeps, resumed, restored, sameDaemon, maxEntries };
 
 		if (welcome.version !== VERSION) {
 			this.#fail(`the daemon speaks version ${welcome.version} of the protocol, this library ${VERSION}`);
+			return;
+		}
+		if (maxEntries < 1 || maxFrame < MIN_FRAME) {
+			this.#fail("the daemon's limits leave no room for a request");
 			return;
 		}
 		this.#telling.limits = welcome.limits;

@@ -35,6 +35,8 @@ export interface BatchesKnown {
 	readonly restored: boolean;
 	/** It comes from the daemon that the Welcome before came from. */
 	readonly sameDaemon: boolean;
+	/** So many entries it takes in one batch. */
+	readonly maxEntries: number;
 }
 
 /** @internal */
@@ -68,6 +70,7 @@ export class Outbox {
 	#toSend = 0;
 	#bytes = 0;
 	#keeps = false;
+	#maxEntries = MAX_ENTRIES;
 	#applied = 0;
 	#waiters: Waiter[] = [];
 
@@ -232,7 +235,7 @@ export class Outbox {
 		while (this.#bytes < this.maxBytes && this.#dirty.length > 0) {
 			const batch: Batch = { number: this.nextNumber, counters: [], deltas: [], applied: false };
 
-			for (const counter of this.#dirty.splice(0, MAX_ENTRIES)) {
+			for (const counter of this.#dirty.splice(0, this.#maxEntries)) {
 				this.#put(batch, counter);
 			}
 			if (batch.counters.length > 0) {
@@ -311,18 +314,45 @@ export class Outbox {
 		// The daemon says no more than that there is no counter: the reason came with the Interned.
 		if (refusal !== undefined && refusal.until > now()) {
 			this.lose(counter.path, refusal.code, delta, refusal.text);
-		} else if (error.code !== codes.NOT_FOUND || !this.#tellAgain(counter, batch.number) || !counter._giveBack(delta)) {
+		} else if (error.code !== codes.NOT_FOUND || !this.#tellAgain(counter, batch.number) || !this.#giveBack(batch, counter, delta)) {
 			this.lose(counter.path, error.code, delta, error.text);
-		} else {
-			this.#mark(counter);
-			// Whoever waits for this growth waits for the batch that it will be in.
-			for (const waiter of this.#waiters) {
-				if (waiter.batch !== undefined && waiter.batch >= batch.number) {
-					waiter.mark = this.#touched;
-					waiter.batch = undefined;
-				}
+		}
+	}
+
+	/** What was in a batch is to be in another one. False: its counter has no room for it any more. */
+	#giveBack(batch: Batch, counter: Counter, delta: bigint): boolean {
+		if (!counter._giveBack(delta)) {
+			return false;
+		}
+		this.#mark(counter);
+		// Whoever waits for this growth waits for the batch that it will be in.
+		for (const waiter of this.#waiters) {
+			if (waiter.batch !== undefined && waiter.batch >= batch.number) {
+				waiter.mark = this.#touched;
+				waiter.batch = undefined;
 			}
 		}
+		return true;
+	}
+
+	/** Its number goes on, for nothing. */
+	#empty(batch: Batch): void {
+		this.#bytes -= sizeOf(batch);
+		batch.counters = [];
+		batch.deltas = [];
+		this.#bytes += sizeOf(batch);
+	}
+
+	/** Another daemon may take fewer entries at once: what is too long for it is cut anew. */
+	#fit(batch: Batch): void {
+		batch.counters.forEach((counter, i) => {
+			const delta = batch.deltas[i] as bigint;
+
+			if (!this.#giveBack(batch, counter, delta)) {
+				this.lose(counter.path, codes.OUT_OF_RANGE, delta, 'with what was added since it is beyond 64 bits');
+			}
+		});
+		this.#empty(batch);
 	}
 
 	/** The counter was removed: its path has to be told again. False: that was done several times within a second. */
@@ -355,16 +385,16 @@ export class Outbox {
 			return false;
 		}
 		this.#keeps = known.keeps;
+		this.#maxEntries = Math.min(MAX_ENTRIES, known.maxEntries);
 		this.drop(known.keeps && known.resumed ? known.durable : known.last);
 		for (const batch of this.kept) {
 			const isThere = batch.number <= known.last;
 
-			// The daemon that applied it has forgotten under which number: the number goes on, for nothing.
+			// The daemon that applied it has forgotten under which number.
 			if (!isThere && batch.applied && known.sameDaemon && !known.restored) {
-				this.#bytes -= sizeOf(batch);
-				batch.counters = [];
-				batch.deltas = [];
-				this.#bytes += sizeOf(batch);
+				this.#empty(batch);
+			} else if (!isThere && batch.counters.length > known.maxEntries) {
+				this.#fit(batch);
 			}
 			batch.applied = isThere;
 		}
@@ -380,10 +410,7 @@ export class Outbox {
 
 		if (batch !== undefined) {
 			batch.counters.forEach((counter, i) => this.lose(counter.path, code, batch.deltas[i] as bigint, text));
-			this.#bytes -= sizeOf(batch);
-			batch.counters = [];
-			batch.deltas = [];
-			this.#bytes += sizeOf(batch);
+			this.#empty(batch);
 		}
 	}
 }

@@ -28,6 +28,8 @@ export type StatsDTags = readonly string[] | { readonly [key: string]: string };
 
 type Rest = [sampleRate?: number | StatsDTags | StatsDCallback, tags?: StatsDTags | StatsDCallback, callback?: StatsDCallback];
 
+const DUST = 1e-9; // what sums of fractions are off: ten times 0.1 is 1
+
 interface Stat {
 	readonly counter: Counter;
 	/** What was added beyond whole numbers. */
@@ -108,7 +110,7 @@ export class StatsD {
 			return;
 		}
 		const sum = stat.fraction + value;
-		const whole = Math.trunc(sum);
+		const whole = Math.trunc(sum + Math.sign(sum) * DUST);
 		if (whole !== 0) {
 			stat.counter.incr(whole);
 		}

@@ -12,6 +12,14 @@ export type Answer = Reply['body'];
 const MAX_FRAME = 1024 * 1024; // always, in both directions
 const MAX_LENGTH_BYTES = 3;
 
+/** @internal Bytes of a message, before its id and number, and what is known of an operation, are filled in. */
+export const MAX_BODY = MAX_FRAME - 64;
+
+/** @internal */
+export function sizeOf(body: Body): number {
+	return toBinary(RequestSchema, create(RequestSchema, { body })).length;
+}
+
 /** @internal */
 export function frameOf(request: RequestInit): Uint8Array {
 	const message = toBinary(RequestSchema, create(RequestSchema, request));

@@ -292,7 +292,7 @@ static void take_declared(struct checkpoint *checkpoint)
 
 static void take_all(struct checkpoint *checkpoint, bool final)
 {
-	struct checkpoint_part parts[ENGINE_MAX_WORKERS];
+	struct checkpoint_part parts[ENGINE_MAX_WORKERS] = { 0 };
 	const struct quota_time time = daemon_time();
 	size_t n_gone;
 

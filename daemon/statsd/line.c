@@ -301,5 +301,6 @@ const char *statsd_line_quick_fields(const char *at, const char *end, struct sta
 		line->key.tags_len = (size_t)(next - at - 2);
 		at = next;
 	}
-	return at == end || *at == '\n' ? at : NULL;
+	/* Only here can a line be too long. */
+	return (at == end || *at == '\n') && at - line->key.name <= STATSD_MAX_LINE ? at : NULL;
 }

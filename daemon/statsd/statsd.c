@@ -25,7 +25,7 @@ int statsd_open(struct worker *worker)
 	statsd->worker = worker;
 	statsd->sockets = &worker->statsd_sockets;
 	LIST_INIT(&statsd->streams);
-	statsd->stream_buffer = malloc(STATSD_MAX_LINE + STATSD_READ + SCAN_SLACK);
+	statsd->stream_buffer = malloc(STATSD_MAX_LINE + 1 + STATSD_READ + SCAN_SLACK);
 	if (statsd->stream_buffer == NULL) {
 		return -ENOMEM;
 	}

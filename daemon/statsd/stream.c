@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MAX_BEGUN (STATSD_MAX_LINE + 1)
 #define STOP_READS 256u /* the last of a connection before a stop */
 
 struct statsd_stream {
@@ -64,29 +65,37 @@ static void close_stream(struct statsd_stream *stream)
 
 /* ---- lines ---- */
 
-/* Keep what has no end yet. */
+/*
+ * Keep what has no end yet. What will be trimmed does not count: blanks before the line are left out; of those behind it, if they are that,
+ * one more than the longest line has is enough to tell that something follows them.
+ */
 static void keep(struct statsd_stream *stream, const char *bytes, size_t len)
 {
 	struct intake *intake = &stream->statsd->intake;
+	const char *line = bytes;
+	size_t line_len = len;
 
 	free(stream->begun);
 	stream->begun = NULL;
 	stream->begun_len = 0;
-	if (stream->skipping || len == 0) {
+	statsd_line_trim(&line, &line_len);
+	if (stream->skipping || line_len == 0) {
 		return;
 	}
-	if (len > STATSD_MAX_LINE) {
+	if (line_len > STATSD_MAX_LINE) {
 		intake_reject(intake, STATSD_line_too_long, bytes, len, &stream->sender);
 		stream->skipping = true;
 		return;
 	}
+	len -= (size_t)(line - bytes);
+	len = len < MAX_BEGUN ? len : MAX_BEGUN;
 	stream->begun = malloc(len);
 	if (stream->begun == NULL) {
 		intake_reject(intake, STATSD_truncated, bytes, len, &stream->sender);
 		stream->skipping = true;
 		return;
 	}
-	memcpy(stream->begun, bytes, len);
+	memcpy(stream->begun, line, len);
 	stream->begun_len = len;
 }
 

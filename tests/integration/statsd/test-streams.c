@@ -59,11 +59,23 @@ static void test_cut_anywhere(void **state)
 	statsd_finish(&test);
 }
 
+/* The second part when the first one has been read. */
+static void send_in_two(const struct statsd_test *test, int fd, const char *first, size_t len,
+			const char *second)
+{
+	int64_t before = wire_status(test->wire, "statsd_bytes");
+
+	statsd_send(fd, first, len);
+	statsd_await(test, "statsd_bytes", before + (int64_t)len);
+	statsd_send_text(fd, second);
+	statsd_settle(test, fd);
+}
+
 static void test_long_lines(void **state)
 {
 	struct statsd_test test = statsd_start(1, NULL);
 	int fd = statsd_connect(&test, WAY_TCP);
-	char *line = malloc(1 << 20);
+	char *line = malloc(1 << 20), blanks[9000];
 
 	(void)state;
 	assert_non_null(line);
@@ -79,13 +91,34 @@ static void test_long_lines(void **state)
 	statsd_settle(&test, fd);
 	assert_int_equal(statsd_total(&test, "a"), 1);
 	assert_int_equal(statsd_rejected(&test, "line_too_long"), 1);
+	/* What is trimmed does not count, wherever the line is cut. */
+	memset(blanks, ' ', sizeof(blanks));
+	line[8192] = '\r';
+	line[8193] = '\n';
+	statsd_send(fd, line, 8194);
+	statsd_settle(&test, fd);
+	assert_int_equal(statsd_total(&test, "a"), 2);
+	send_in_two(&test, fd, line, 8193, "\n");
+	assert_int_equal(statsd_total(&test, "a"), 3);
+	send_in_two(&test, fd, blanks, sizeof(blanks), "a:1|c\n");
+	assert_int_equal(statsd_total(&test, "a"), 4);
+	send_in_two(&test, fd, blanks, sizeof(blanks), "\n");
+	line[8192] = ' ';
+	line[8193] = ' ';
+	send_in_two(&test, fd, line, 8194, " \r \n");
+	assert_int_equal(statsd_total(&test, "a"), 5);
+	assert_int_equal(statsd_rejected(&test, "line_too_long"), 1);
+	send_in_two(&test, fd, line, 8194, "x\n");
+	assert_int_equal(statsd_total(&test, "a"), 5);
+	assert_int_equal(statsd_rejected(&test, "line_too_long"), 2);
+	line[8192] = line[8193] = 'x';
 	/* Many reads long, and one line. */
 	line[8193] = 'x';
 	statsd_send(fd, line, 1 << 20);
 	statsd_send_text(fd, "\nb:2|c\n");
 	statsd_settle(&test, fd);
 	assert_int_equal(statsd_total(&test, "b"), 2);
-	assert_int_equal(statsd_rejected(&test, "line_too_long"), 2);
+	assert_int_equal(statsd_rejected(&test, "line_too_long"), 3);
 	free(line);
 	(void)close(fd);
 	statsd_finish(&test);

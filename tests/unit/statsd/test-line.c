@@ -100,6 +100,15 @@ static void test_lengths(void **state)
 	assert_int_equal(read_line(line, STATSD_MAX_LINE, &parsed), STATSD_OK);
 	assert_int_equal(parsed.key.tags_len, STATSD_MAX_LINE - 7);
 	assert_int_equal(read_line(line, STATSD_MAX_LINE + 1, &parsed), STATSD_line_too_long);
+	/* Neither does the quick reader take one that is too long, nor one whose length is in its rate. */
+	assert_non_null(statsd_line_quick(line, line + STATSD_MAX_LINE, &parsed));
+	assert_null(statsd_line_quick(line, line + STATSD_MAX_LINE + 1, &parsed));
+	memset(line, '0', sizeof(line));
+	memcpy(line, "a:1|c|@0.5", 10);
+	assert_non_null(statsd_line_quick(line, line + STATSD_MAX_LINE, &parsed));
+	assert_null(statsd_line_quick(line, line + STATSD_MAX_LINE + 1, &parsed));
+	memset(line, 'x', sizeof(line));
+	memcpy(line, "a:1|c|#", 7);
 	/* Two fields of tags that fill the line fit the scratch. */
 	memcpy(line + 4000, "|#", 2);
 	assert_int_equal(read_line(line, STATSD_MAX_LINE, &parsed), STATSD_OK);

@@ -9,6 +9,7 @@
 #include "daemon/worker.h"
 #include "lib/names/path.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -452,10 +453,8 @@ static void add_sibling(void *ctx, const struct engine_sibling *from)
 	struct explaining *explaining = ctx;
 	struct explained_sibling *sibling;
 
-	if (explaining->explained.n_siblings == MESSAGE_MAX_EXPLAINED) {
-		explaining->explained.siblings_omitted++;
-		return;
-	}
+	static_assert(ENGINE_MAX_SIBLINGS <= MESSAGE_MAX_EXPLAINED, "all that are told of fit");
+	explaining->explained.siblings_omitted = from->more;
 	sibling = &explaining->siblings[explaining->explained.n_siblings++];
 	*sibling = (struct explained_sibling){
 		.path = text_of(""),

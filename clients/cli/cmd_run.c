@@ -146,7 +146,7 @@ static int attend(struct running *running)
 	}
 }
 
-/* On a counter a charge stays, and nothing is held: so there is nothing that could be lost. */
+/* On a counter a charge stays, and nothing is held that could be lost. */
 static bool is_gauge(const struct running *running, const char *path)
 {
 	struct ration_value value = { 0 };
@@ -168,12 +168,13 @@ static void give_back(struct running *running, const struct charging *charging)
 			say_where(running, true, "has ended");
 			return;
 		}
-		if ((r == RATION_NOT_FOUND || r == RATION_FAILED_PRECONDITION) &&
-		    is_gauge(running, path)) {
+		if (r == RATION_NOT_FOUND || r == RATION_FAILED_PRECONDITION) {
 			safe = text_safe_string(path);
 			cli_warn(
 				running->cli,
-				"run: what was charged at %s was not held to the end: the daemon was started anew, or out of reach for too long",
+				is_gauge(running, path)
+					? "run: what was charged at %s was not held to the end: the daemon was started anew, or out of reach for too long"
+					: "run: what was charged at %s stays charged: it is a counter, which only grows; what gauges are charged goes back (rationctl metric set METRIC --kind gauge)",
 				safe != NULL ? safe : "");
 			free(safe);
 		}

@@ -116,6 +116,7 @@ const struct command commands[] = {
 		1,
 		OPERANDS_MANY,
 		"Charges N, or 1, at PATH and runs COMMAND if that is granted; when COMMAND has ended, what was charged on gauges is given back. "
+		"What was charged on counters, which only grow, stays charged, and that is reported. "
 		"What follows the last colon is N, so a PATH with a colon in it needs its N. With several --charge all are charged or none. "
 		"If it is refused COMMAND is not run, and the exit status is 1. With --wait it waits for room, in a queue with all others who do.\n"
 		"\n"

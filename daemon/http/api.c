@@ -401,6 +401,7 @@ struct explaining {
 	struct daemon *daemon;
 	struct quota_time time;
 	json_t *levels, *siblings;
+	uint32_t more_siblings;
 	bool failed;
 };
 
@@ -461,6 +462,7 @@ static void add_sibling(void *ctx, const struct engine_sibling *from)
 				   exact(from->usage), "effective_min", exact(from->effective_min),
 				   "effective_low", exact(from->effective_low));
 
+	explaining->more_siblings = from->more;
 	explaining->failed |= json_array_append_new(explaining->siblings, object) != 0;
 }
 
@@ -499,8 +501,9 @@ void api_explain(struct http *http, struct evhttp_request *request)
 	explaining.levels = json_array();
 	explaining.siblings = json_array();
 	r = explain(&explaining, path, parameters->paths[0].len);
-	object = json_pack("{s:s, s:o, s:o}", "path", path, "levels", explaining.levels, "siblings",
-			   explaining.siblings);
+	object = json_pack("{s:s, s:o, s:o, s:o}", "path", path, "levels", explaining.levels,
+			   "siblings", explaining.siblings, "siblings_omitted",
+			   exact(explaining.more_siblings));
 	if (r != 0) {
 		json_decref(object);
 		reply_engine_error(http, request, r, path, parameters->paths[0].len);

@@ -116,6 +116,7 @@ struct sibling {
 
 struct worst {
 	size_t n;
+	uint32_t more;				      /* beyond those */
 	struct sibling siblings[ENGINE_MAX_SIBLINGS]; /* most in excess first */
 };
 
@@ -126,11 +127,13 @@ static void note_sibling(struct worst *worst, const struct sibling *sibling)
 	while (at > 0 && worst->siblings[at - 1].excess < sibling->excess) {
 		at--;
 	}
-	if (at == ENGINE_MAX_SIBLINGS) {
-		return;
-	}
 	if (worst->n < ENGINE_MAX_SIBLINGS) {
 		worst->n++;
+	} else {
+		worst->more++;
+	}
+	if (at == ENGINE_MAX_SIBLINGS) {
+		return;
 	}
 	memmove(&worst->siblings[at + 1], &worst->siblings[at],
 		(worst->n - 1 - at) * sizeof(*sibling));
@@ -215,6 +218,7 @@ static void explain_siblings(struct engine *engine, const char *path, size_t len
 		find_siblings(engine, name, time, &worst);
 	}
 	for (size_t i = 0; i < worst.n; i++) {
+		worst.siblings[i].is.more = worst.more;
 		say(ctx, &worst.siblings[i].is);
 	}
 	grace_leave();

@@ -223,6 +223,7 @@ struct engine_sibling {
 	const char *path;
 	size_t len;
 	int64_t usage, effective_min, effective_low;
+	uint32_t more; /* so many are not told of, beyond ENGINE_MAX_SIBLINGS; the same for all */
 };
 typedef void (*engine_sibling_fn)(void *ctx, const struct engine_sibling *sibling);
 

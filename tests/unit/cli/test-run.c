@@ -299,11 +299,12 @@ static void what_is_not_held_to_the_end(void **state)
 	gauge.kind = RATION_GAUGE;
 	assert_int_equal(ration_metric_set(NULL, "jobs", &gauge, 1), 0);
 	fake.forgets = true;
-	/* On a counter nothing is held, which is no surprise. */
 	assert_run(
 		RUN("run", "--charge", "jobs:2", "--charge", "requests/a", "--", "false"), 1, "",
 		"rationctl: run: what was charged at jobs was not held to the end: the daemon was started anew, or out of reach for "
-		"too long\n");
+		"too long\n"
+		"rationctl: run: what was charged at requests/a stays charged: it is a counter, which only grows; what gauges are "
+		"charged goes back (rationctl metric set METRIC --kind gauge)\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -366,6 +366,40 @@ static void nothing(void *ctx, const struct engine_explained *is)
 	(void)is;
 }
 
+static void more_siblings(void *ctx, const struct engine_sibling *is)
+{
+	uint32_t *counts = ctx;
+
+	counts[0]++;
+	counts[1] = is->more;
+}
+
+/* Those beyond what is told of are counted, whatever their order. */
+static void test_many_siblings(void **state)
+{
+	struct bench bench = bench_new(200, 1, 16);
+	struct engine_rule rule = rule_max("m/p/me", 60);
+	uint32_t counts[2] = { 0 };
+	char path[16];
+
+	(void)state;
+	set_max(bench.engine, "m/p/*", 1000);
+	rule.limits.low = 10;
+	set_rule(bench.engine, rule);
+	(void)intern(bench.engine, "m/p/me");
+	for (int i = 0; i < 40; i++) {
+		(void)snprintf(path, sizeof(path), "m/p/%d", i);
+		add(bench.workers[0], intern(bench.engine, path), 1 + i * 7 % 40);
+	}
+	engine_flush(bench.engine, 0);
+	assert_int_equal(engine_explain(bench.engine, "m/p/me", 6, at(1000), nothing, more_siblings,
+					counts),
+			 0);
+	assert_int_equal(counts[0], ENGINE_MAX_SIBLINGS);
+	assert_int_equal(counts[1], 40 - ENGINE_MAX_SIBLINGS);
+	bench_free(&bench);
+}
+
 static void expect_siblings(struct bench *bench, const char *expected)
 {
 	struct answer answer = { .len = 0 };
@@ -454,7 +488,7 @@ int main(void)
 		cmocka_unit_test(test_many_templates), cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_unwise),	       cmocka_unit_test(test_layers),
 		cmocka_unit_test(test_set_refused),    cmocka_unit_test(test_paths_are_made),
-		cmocka_unit_test(test_explain),
+		cmocka_unit_test(test_explain),	       cmocka_unit_test(test_many_siblings),
 	};
 
 	return RUN(tests);

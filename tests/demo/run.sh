@@ -102,7 +102,8 @@ fi
 # ---- 1 ----
 
 step "1. A daemon"
-"$bin/rationd" --listen "$RATIOND_SOCKET" --listen http:127.0.0.1:0 --ephemeral 2>"$dir/rationd.log" &
+"$bin/rationd" --listen "$RATIOND_SOCKET" --listen http:127.0.0.1:0 --listen statsd+udp:127.0.0.1:0 \
+	--ephemeral 2>"$dir/rationd.log" &
 daemon=$!
 pids+=("$daemon")
 for ((i = 0; ; i++)); do
@@ -297,8 +298,43 @@ say "added   $(commas $total)" \
 
 # ---- 5 ----
 
-step "5. What Prometheus gets"
-http=$(sed -n 's/^rationd: listening on http:127\.0\.0\.1://p' "$dir/rationd.log")
+# port_of KIND: where the daemon listens for it.
+port_of() { sed -n "s/^rationd: listening on $1:127\.0\.0\.1://p" "$dir/rationd.log"; }
+
+step "5. A StatsD client of other people"
+if /usr/bin/python3 -c 'import statsd' 2>/dev/null; then
+	/usr/bin/python3 - "$(port_of 'statsd+udp')" "$dir/packages" <<'END'
+import sys
+
+import statsd
+
+with statsd.StatsClient("127.0.0.1", int(sys.argv[1])).pipeline() as pipe, open(sys.argv[2]) as packages:
+    for line in packages:
+        section, _, size = line.rstrip("\n").split("\t")
+        pipe.incr("statsd_kib." + section.replace("/", "."), int(size))
+END
+	lines=$(wc -l <"$dir/packages")
+	for ((i = 0; ; i++)); do
+		counted=$("$rationctl" status | awk '$1 == "statsd_lines" { print $2 }')
+		((counted < lines)) || break
+		((i < 600)) || die "of $lines lines $counted were counted"
+		sleep 0.05
+	done
+	sed 's/ installed_kib/ statsd_kib/' "$dir/expected" >"$dir/statsd.expected"
+	cut -d ' ' -f 2 "$dir/statsd.expected" | xargs "$rationctl" get --exact | awk '{ print $1, $2 }' >"$dir/statsd.given"
+	compare counted "$dir/statsd.expected" "$dir/statsd.given"
+	say "Debian's python3-statsd, as it is, has sent the $(commas "$lines") sizes over UDP; rationctl tree statsd_kib --depth 1 --sort total:"
+	"$rationctl" tree --exact statsd_kib --depth 1 --sort total >"$dir/tree"
+	head -n 4 "$dir/tree" | indent
+	say "all $(wc -l <"$dir/statsd.given") totals equal those of step 2"
+else
+	say "python3-statsd is not here"
+fi
+
+# ---- 6 ----
+
+step "6. What Prometheus gets"
+http=$(port_of http)
 # page PATH: what rationd answers over HTTP, without the headers.
 page() {
 	exec 3<>"/dev/tcp/127.0.0.1/$http"
@@ -320,9 +356,9 @@ else
 	say "promtool is not here: Debian's prometheus has it"
 fi
 
-# ---- 6 ----
+# ---- 7 ----
 
-step "6. The end"
+step "7. The end"
 kill -TERM "$daemon"
 status=0
 wait "$daemon" || status=$?

@@ -100,6 +100,28 @@ class Counting(ClientTest):
             names = [thread.name for thread in threading.enumerate()]
             self.assertLessEqual(names.count("rationd"), 1 + (self.client._core.thread is not None))
 
+    def test_a_long_interval_takes_no_memory_for_each_addition(self):
+        with Client(self.daemon.url, send_interval=60) as client:
+            counter = client.counter("requests/a")
+            for _ in range(3):
+                for _ in range(1000):
+                    counter.incr()
+                wait_until(lambda: not counter._pending, "they are one sum")
+            self.assertEqual(self.total("requests/a"), 0)
+            client.flush()
+            self.assertEqual(self.total("requests/a"), 3000)
+
+    def test_additions_after_the_end_are_said_once(self):
+        client = Client(self.daemon.url)
+        counter = client.counter("requests/a")
+        counter.incr()
+        client.close()
+        with self.assertLogs("rationd", "WARNING") as logged:
+            for _ in range(100):
+                counter.incr()
+        self.assertEqual(len(logged.records), 1)
+        self.assertEqual(self.total("requests/a"), 1)
+
     def test_clients_that_end_leave_no_descriptors(self):
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(5):

@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from rationd import Client, RationError, TimedOut, Unreachable
-from support import Daemon, DaemonTest, Proxy
+from support import Daemon, DaemonTest, Proxy, wait_until
 
 CUTS = int(os.environ.get("RATION_CUTS", "1000"))
 KILLS = int(os.environ.get("RATION_KILLS", "300"))
@@ -27,6 +27,20 @@ class Away(DaemonTest):
             self.daemon.start()
             client.flush()
             self.assertEqual(client.get("requests", consistency="exact").total, 30000)
+
+    def test_what_is_flushed_does_not_wait_for_what_is_new(self):
+        self.daemon.stop()
+        with Client(self.daemon.url, send_interval=60) as client:
+            client.incr("requests/a", 3)
+            flushing = threading.Thread(target=client.flush, args=(None,))
+            flushing.start()
+            wait_until(lambda: client._core.flushes)
+            client.incr("requests/a", 4)
+            wait_until(lambda: client._core.collect_at is None and not client.counter("requests/a")._pending)
+            self.daemon.start()
+            flushing.join(30)
+            self.assertFalse(flushing.is_alive())
+            self.assertEqual(self.total("requests/a"), 7)
 
     def test_memory_is_bounded(self):
         """Batches are cut up to max_unacknowledged; the rest is merged."""

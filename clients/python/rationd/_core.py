@@ -33,6 +33,7 @@ from .values import Loss
 
 T = TypeVar("T")
 
+COLLECT_TIME = 0.25  # that numbers stand in the lists of counters at most, before they are one sum
 END_TIME = 1.0  # for the answer to an End
 BUSY_TIME = 0.05  # between steps while the daemon does not answer a closing client
 
@@ -95,6 +96,8 @@ class Core:
         self.posts: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
         self.dirty: deque[Counter] = deque()
         self.collect_at: float | None = None
+        self.send_at: float | None = None  # what is collected by then
+        self.said_late = False  # that something was added after the end
         self.flushes: list[Flushing] = []
         self.closing: Future[int] | None = None
         self.ending = False  # the client's thread has heard of that
@@ -290,9 +293,15 @@ class Core:
             call, args = self.posts.popleft()
             call(*args)
         if self.dirty and self.collect_at is None:
-            self.collect_at = now + self.options.send_interval
+            self.collect_at = now + min(self.options.send_interval, COLLECT_TIME)
+            if self.send_at is None:
+                # What is due already, and has waited for the daemon, waits no longer for what is new.
+                self.send_at = now if self.outbox.queue else now + self.options.send_interval
         if self.collect_at is not None and now >= self.collect_at:
             self._collect()
+        self.outbox.waits = self.send_at is not None and now < self.send_at
+        if not self.outbox.waits:
+            self.send_at = None
         self._step_leases(now)
         self.link.step(now, events)
         self._progress()
@@ -322,13 +331,22 @@ class Core:
         return ready.get(fd, 0) if fd >= 0 else 0
 
     def _timeout(self, now: float) -> float | None:
-        times = [self.collect_at, self.link.next_time(), *(lease.next_time() for lease in self.leases)]
+        times = [
+            self.collect_at,
+            self.send_at,
+            self.link.next_time(),
+            *(lease.next_time() for lease in self.leases),
+        ]
         if self.ending:
             times += [self.close_by, self.end_by, now + BUSY_TIME]
         due = [at for at in times if at is not None]
         return max(0.0, min(due) - now) if due else None
 
     # ---- the thread: growth ----
+
+    def _send_now(self) -> None:
+        self._collect()
+        self.send_at = None
 
     def _collect(self) -> None:
         self.collect_at = None
@@ -351,7 +369,7 @@ class Core:
             log.exception("on_loss has failed")
 
     def _flush(self, future: Future[None], durable: bool) -> None:
-        self._collect()
+        self._send_now()
         self.link.hurry(time.monotonic())
         self.flushes.append(Flushing(future, self.outbox.given, durable))
 
@@ -432,7 +450,7 @@ class Core:
     def _begin_close(self, by: float) -> None:
         self.ending = True
         self.close_by = by
-        self._collect()
+        self._send_now()
         self.link.hurry(time.monotonic())
         for lease in self.leases:
             if lease._closing is None:
@@ -445,7 +463,7 @@ class Core:
             if now >= self.end_by or self.link.state is not State.UP:
                 self._end()
             return
-        self._collect()
+        self._send_now()
         if self.operations.drop_waiting(ClientClosed()):
             # A session whose charges wait can't be ended; its connection can.
             self.link.fail(now, "the client is closing")
@@ -524,5 +542,6 @@ class Core:
             except IndexError:
                 break
             growth = counter._take()
-            if growth:
+            if growth and not self.said_late:
+                self.said_late = self.options.on_loss is None  # in the log once is enough
                 self._lose(counter, Code.FAILED_PRECONDITION, growth, "the client is closed")

@@ -296,7 +296,7 @@ class Link:
 
     def _put_batch(self, now: float) -> bool:
         batch = self.outbox.find(self.to_send)
-        if batch is None and self.outbox.kept_bytes < self.max_bytes:
+        if batch is None and not self.outbox.waits and self.outbox.kept_bytes < self.max_bytes:
             batch = self.outbox.cut(self._max_entries(), self.limits.max_handles, now)
         if batch is None:
             return False

@@ -69,6 +69,7 @@ class Outbox:
         self.given = 0
         self.cut_tickets = 0
         self.given_back = 0  # `given` after growth was last put back
+        self.waits = False  # there may be more to send with it soon
 
     # ---- in ----
 

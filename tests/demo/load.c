@@ -4,7 +4,7 @@
  * usage: demo-load URL THREADS INCREMENTS COUNTERS
  *
  * Each of THREADS threads does INCREMENTS increments, spread over COUNTERS counters load/k0, load/k1, ... that all threads and all
- * such processes share. Ends when the daemon has counted all of it, and fails if it has not.
+ * such processes share. Ends when the daemon has all of it in its state file, and fails if it has not.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	done = make_counters(&load, client) && run_threads(&load, (unsigned)threads) &&
-	       ration_flush(client, PATIENCE_MS) == 0;
+	       ration_flush_durable(client, PATIENCE_MS) == 0;
 	if (!done) {
 		(void)fprintf(stderr, "demo-load: %s\n", ration_error());
 	}

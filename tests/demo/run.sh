@@ -101,18 +101,23 @@ fi
 
 # ---- 1 ----
 
+# Always the first of `pids`.
+start_daemon() {
+	"$bin/rationd" --listen "$RATIOND_SOCKET" --listen http:127.0.0.1:0 --listen statsd+udp:127.0.0.1:0 \
+		--state "$dir/state.db" 2>"$dir/rationd.log" &
+	daemon=$!
+	pids=("$daemon" "${pids[@]}")
+	for ((i = 0; ; i++)); do
+		"$rationctl" flush 2>/dev/null && break
+		kill -0 "$daemon" 2>/dev/null || die "rationd did not start"
+		((i < 600)) || die "rationd does not answer on $RATIOND_SOCKET"
+		sleep 0.05
+	done
+}
+
 step "1. A daemon"
-"$bin/rationd" --listen "$RATIOND_SOCKET" --listen http:127.0.0.1:0 --listen statsd+udp:127.0.0.1:0 \
-	--ephemeral 2>"$dir/rationd.log" &
-daemon=$!
-pids+=("$daemon")
-for ((i = 0; ; i++)); do
-	"$rationctl" flush 2>/dev/null && break
-	kill -0 "$daemon" 2>/dev/null || die "rationd did not start"
-	((i < 100)) || die "rationd does not answer on $RATIOND_SOCKET"
-	sleep 0.05
-done
-say "rationd, process $daemon, listens on $RATIOND_SOCKET"
+start_daemon
+say "rationd, process $daemon, listens on $RATIOND_SOCKET and keeps what is counted in $dir/state.db"
 
 # ---- 2 ----
 
@@ -267,12 +272,15 @@ say "$processes processes of $threads threads add 1 to $counters shared counters
 say "while rationctl tree load walks in a loop"
 cpu_before=$(cpu_us)
 start=${EPOCHREALTIME/./}
-loads=()
-for ((i = 0; i < processes; i++)); do
-	"$load" "$RATIOND_SOCKET" "$threads" "$increments" "$counters" &
-	loads+=($!)
-done
-pids+=("${loads[@]}")
+start_loads() {
+	loads=()
+	for ((i = 0; i < processes; i++)); do
+		"$load" "$RATIOND_SOCKET" "$threads" "$increments" "$counters" &
+		loads+=($!)
+	done
+	pids+=("${loads[@]}")
+}
+start_loads
 (
 	# A first walk may come before the first counter: status 3.
 	walks=0
@@ -358,7 +366,30 @@ fi
 
 # ---- 7 ----
 
-step "7. The end"
+step "7. kill -9, while it counts"
+# What rationctl and StatsD have sent is kept by nobody but the daemon. The programs keep theirs until it is durable.
+"$rationctl" flush --durable
+start_loads
+until counted=$("$rationctl" get load | awk '{ print $1 }') && ((counted > total)); do
+	sleep 0.01
+done
+kill -KILL "$daemon"
+wait "$daemon" 2>/dev/null || true
+forget "$daemon"
+say "the same programs count once more; rationd is killed when $(commas "$counted") are counted, and started again:"
+start_daemon
+grep '^rationd: restored from' "$dir/rationd.log" | sed "s|$dir/||" | fold -s -w 100 | indent
+wait_all "${loads[@]}"
+counted=$("$rationctl" get --exact load | awk '{ print $1 }')
+say "added   $(commas $((2 * total)))" "counted $(commas "$counted")"
+[[ $counted == "$((2 * total))" ]] || die "added and counted differ"
+cut -d ' ' -f 1 "$dir/maxima" | xargs "$rationctl" get --exact | awk '{ print $1, $2 }' >"$dir/usage.given"
+compare used "$dir/usage.expected" "$dir/usage.given"
+say "and nothing else has changed: $(wc -l <"$dir/usage.given") usages equal awk's as before"
+
+# ---- 8 ----
+
+step "8. The end"
 kill -TERM "$daemon"
 status=0
 wait "$daemon" || status=$?

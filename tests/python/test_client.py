@@ -440,6 +440,9 @@ class BadInput(unittest.TestCase):
             dict(send_interval=0),
             dict(max_unacknowledged=1),
             dict(max_counters=0),
+            dict(timeout=-1),
+            dict(exit_timeout=-1),
+            dict(exit_timeout=float("nan")),
         ):
             with self.subTest(options=bad), self.assertRaises(ValueError):
                 Client("unix:/x", **bad)

@@ -70,6 +70,10 @@ class Client:
             )
         if not 0.001 <= send_interval <= 60:
             raise InvalidArgument(f"send_interval must be 0.001 to 60 seconds, not {send_interval}")
+        if timeout is not None and not timeout >= 0:
+            raise InvalidArgument(f"timeout must be None, or 0 seconds or more, not {timeout}")
+        if not 0 <= exit_timeout <= MAX_LIFETIME:
+            raise InvalidArgument(f"exit_timeout must be 0 to {MAX_LIFETIME:.0f} seconds, not {exit_timeout}")
         self.timeout = timeout
         self._core = Core(
             Options(

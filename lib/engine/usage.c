@@ -77,6 +77,17 @@ void engine_usage_add(struct engine *engine, uint32_t id, int64_t n, int64_t wal
 
 typedef void (*limit_fn)(void *ctx, struct limit *limit);
 
+static void visit_limits(struct engine *engine, uint32_t id, limit_fn visit, void *ctx)
+{
+	struct limit *limit = plane_first(&engine->planes, id);
+
+	for (; limit; limit = plane_next(limit)) {
+		if (is_kept(limit)) {
+			visit(ctx, limit);
+		}
+	}
+}
+
 /* All limits there are with something kept; those of one chunk of ids in one read section. */
 static void visit_all(struct engine *engine, limit_fn visit, void *ctx)
 {
@@ -85,13 +96,7 @@ static void visit_all(struct engine *engine, limit_fn visit, void *ctx)
 	for (uint32_t first = 0; first < n; first += TREE_CHUNK) {
 		gate_enter(&engine->gate);
 		for (uint32_t id = first; id < n && id < first + TREE_CHUNK; id++) {
-			struct limit *limit = plane_first(&engine->planes, id);
-
-			for (; limit; limit = plane_next(limit)) {
-				if (is_kept(limit)) {
-					visit(ctx, limit);
-				}
-			}
+			visit_limits(engine, id, visit, ctx);
 		}
 		grace_leave();
 	}

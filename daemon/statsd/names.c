@@ -1,7 +1,6 @@
 #include "daemon/statsd/names.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #define FIRST_BITS 10u
@@ -13,18 +12,31 @@
  */
 #define SPARE_PLACES 256u
 
+static size_t bytes_of(size_t size)
+{
+	return (size + SPARE_PLACES + 1) * sizeof(struct statsd_place);
+}
+
+/* Mapped, not malloc'd: of large tables that were freed the heap would keep some. */
 static int alloc_places(struct statsd_names *names, unsigned bits)
 {
-	struct statsd_place *places =
-		calloc(((size_t)1 << bits) + SPARE_PLACES + 1, sizeof(*places));
+	void *places = mmap(NULL, bytes_of((size_t)1 << bits), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (places == NULL) {
+	if (places == MAP_FAILED) {
 		return -ENOMEM;
 	}
 	names->places = places;
 	names->size = (size_t)1 << bits;
 	names->shift = 32 - bits;
 	return 0;
+}
+
+static void free_places(struct statsd_place *places, size_t size)
+{
+	if (places != NULL) {
+		(void)munmap(places, bytes_of(size));
+	}
 }
 
 int statsd_names_init(struct statsd_names *names, size_t limit, const uint64_t seed[2])
@@ -46,7 +58,7 @@ int statsd_names_init(struct statsd_names *names, size_t limit, const uint64_t s
 
 void statsd_names_deinit(struct statsd_names *names)
 {
-	free(names->places);
+	free_places(names->places, names->size);
 	if (names->entries != NULL) {
 		(void)munmap(names->entries, names->limit + SCAN_SLACK);
 	}
@@ -56,13 +68,14 @@ void statsd_names_deinit(struct statsd_names *names)
 void statsd_names_forget(struct statsd_names *names)
 {
 	struct statsd_place *before = names->places;
+	size_t size = names->size;
 
 	names->n_forgotten += names->n;
 	/* Without memory for a small table the large one is used again, emptied. */
 	if (alloc_places(names, FIRST_BITS) == 0) {
-		free(before);
+		free_places(before, size);
 	} else {
-		memset(before, 0, (names->size + SPARE_PLACES + 1) * sizeof(*before));
+		memset(before, 0, bytes_of(size));
 	}
 	(void)madvise(names->entries, names->limit, MADV_DONTNEED);
 	names->used = STATSD_NAMES_STEP;
@@ -95,11 +108,11 @@ static int grow(struct statsd_names *names)
 	for (size_t i = 0; r == 0 && i < before.size + SPARE_PLACES; i++) {
 		if (before.places[i].entry != 0 && !put(names, before.places[i])) {
 			r = -ENOMEM;
-			free(names->places);
+			free_places(names->places, names->size);
 		}
 	}
 	if (r == 0) {
-		free(before.places);
+		free_places(before.places, before.size);
 	} else {
 		*names = before;
 	}

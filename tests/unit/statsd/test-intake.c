@@ -145,6 +145,7 @@ static void test_forgotten_in_a_group(void **state)
 	}
 	assert_int_equal(stats_read(&world->stats.lines), 600);
 	assert_true(stats_read(&world->stats.names_forgotten) > 0);
+	engine_flush(world->engine, 1);
 	for (unsigned i = 0; i < 60; i += 5) {
 		struct engine_reading reading;
 		char name[16];

@@ -293,7 +293,7 @@ static void take_declared(struct checkpoint *checkpoint)
 static void take_all(struct checkpoint *checkpoint, bool final)
 {
 	struct checkpoint_part parts[ENGINE_MAX_WORKERS] = { 0 };
-	const struct quota_time time = daemon_time();
+	struct quota_time time;
 	size_t n_gone;
 
 	take_changes(checkpoint);
@@ -308,8 +308,11 @@ static void take_all(struct checkpoint *checkpoint, bool final)
 	take_changes(checkpoint);
 	merge_parts(checkpoint, parts);
 	end_gone(checkpoint, final ? checkpoint->n_gone : n_gone);
+	time = daemon_time(); /* not before that of any cut */
 	if (final) {
 		engine_usage_settle(checkpoint->daemon->engine, &time);
+	} else {
+		engine_usage_trim(checkpoint->daemon->engine, &time);
 	}
 	engine_usage_each(checkpoint->daemon->engine, /* all= */ false, take_usage, checkpoint);
 	take_declared(checkpoint);

@@ -94,6 +94,13 @@ typedef void (*engine_usage_fn)(void *ctx, const struct engine_usage *usage);
 void engine_usage_each(struct engine *engine, bool all, engine_usage_fn usage, void *ctx);
 
 /*
+ * Limits that began at run time, at counters that were there, don't have what was added and charged before them; but the next cuts do. To be called once in each checkpoint, with all its
+ * growth added: what is kept of such a limit becomes what is used now, which is all that came since it began (and what has come since the cuts were
+ * taken, once more). By the thread of engine_usage_add.
+ */
+void engine_usage_trim(struct engine *engine, const struct quota_time *time);
+
+/*
  * As they stand now, for when nobody adds or charges any more: what is kept becomes what is. By the thread of engine_usage_add.
  */
 void engine_usage_settle(struct engine *engine, const struct quota_time *time);

@@ -341,6 +341,7 @@ struct limit *limit_new(struct planes *planes, struct limited *limited, const st
 	limit->exact = shape_exact(rule->pattern->shape);
 	limit->gauge = gauge;
 	limit->usage_state = USAGE_TOLD;
+	limit->usage_young = 0;
 	limit->kept = (struct kept){ 0 };
 	limited->n_nodes[limit->plane]++;
 	atomic_fetch_add_explicit(&planes->n, 1, memory_order_relaxed);

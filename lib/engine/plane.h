@@ -40,7 +40,8 @@ struct limit {
 	uint8_t plane;
 	bool exact; /* the rule names this path */
 	bool gauge;
-	uint8_t usage_state; /* enum usage_state; this and the next are of usage.h */
+	uint8_t usage_state; /* enum usage_state; this and the next two are of usage.h */
+	uint8_t usage_young; /* so many trims are to come */
 	struct kept kept;
 };
 static_assert(sizeof(struct limit) == 256, "100,000 of these are kept");

@@ -238,6 +238,8 @@ static void apply_begin(struct engine *engine, const struct change *change,
 		   time);
 	kept_init(&limit->node, &limit->kept, time->wall_ns);
 	limit->usage_state = USAGE_BEGUN;
+	limit->usage_young = USAGE_TRIMS;
+	atomic_store_explicit(&engine->usage.young, true, memory_order_release);
 	atomic_store_explicit(&engine->usage.begun, true, memory_order_release);
 	RATION_HOOK();
 	plane_insert(&engine->planes, &engine->tree, limit);

@@ -180,6 +180,38 @@ void engine_usage_settle(struct engine *engine, const struct quota_time *time)
 	visit_all(engine, settle, &settling);
 }
 
+/* Past the window in which the node stands there is nothing to trim by: what the cuts say is in a later one. */
+static void trim(void *ctx, struct limit *limit)
+{
+	const struct settling *settling = ctx;
+	struct usage *usage = &settling->engine->usage;
+	struct kept live = limit->kept;
+
+	if (limit->usage_young == 0) {
+		return;
+	}
+	if (kept_settle(&limit->node, &live, settling->time) && live.at >= limit->kept.at) {
+		limit->kept = live;
+		note(usage, limit);
+	}
+	if (--limit->usage_young > 0) {
+		atomic_store_explicit(&usage->young, true, memory_order_relaxed);
+	}
+}
+
+void engine_usage_trim(struct engine *engine, const struct quota_time *time)
+{
+	struct settling settling = { engine, time };
+
+	/* Acquire: pairs with apply_begin, as `begun`. */
+	if (!atomic_exchange_explicit(&engine->usage.young, false, memory_order_acquire)) {
+		return;
+	}
+	/* What the cuts have must be in the nodes. */
+	flush_all(engine, FLUSH_NO_TIME);
+	visit_all(engine, trim, &settling);
+}
+
 static void restore(struct limit *limit, const struct engine_usage *usage,
 		    const struct quota_time *time)
 {

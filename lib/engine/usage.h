@@ -16,11 +16,18 @@ enum usage_state {
 	USAGE_CHANGED, /* and it is among `changed`, unless `all` */
 };
 
+/*
+ * A limit that a rule gave to a counter that was there is young: the cuts that come next have growth from before it. The cuts of one checkpoint may have been
+ * taken before it began, those of the next have such growth for the last time.
+ */
+#define USAGE_TRIMS 2u
+
 struct usage {
 	uint64_t *changed; /* ids and planes; a limit may have gone since */
 	size_t n, room;
 	bool all;	     /* they did not fit there */
 	_Atomic(bool) begun; /* some limit is USAGE_BEGUN */
+	_Atomic(bool) young; /* some limit is young */
 };
 
 void usage_deinit(struct usage *usage);

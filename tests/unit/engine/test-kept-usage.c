@@ -113,6 +113,38 @@ static void test_begun(void **state)
 	(void)engine_free(engine);
 }
 
+/* What was added before a limit began comes in the cuts after it, and is not used of it. */
+static void test_young(void **state)
+{
+	struct engine *engine = make_kept(100, 1, BATCH);
+	const struct quota_time time = at(1000);
+	struct engine_worker *worker;
+	struct engine_ref ref;
+
+	(void)state;
+	(void)engine_restored(engine, time);
+	engine_set_time(engine, &time);
+	assert_int_equal(engine_join(engine, &worker), 0);
+	ref = intern(engine, "m/a");
+	add(worker, ref, 30);
+	set_rule(engine, rule_per("m/a", 100, 10));
+	set_rule(engine, rule_rate("m/a", 10, 100));
+	add(worker, ref, 5);
+	usage_add(engine, ref, 35, 1000);
+	engine_usage_trim(engine, &time);
+	assert_string_equal(each(engine, false), "m/a per 10s 100: 5;m/a rate 1000: 5;");
+	/* The cut before had been taken before the limit began: the next one has the rest of what came before it. */
+	usage_add(engine, ref, 2, 1000);
+	engine_usage_trim(engine, &time);
+	assert_string_equal(each(engine, false), "m/a per 10s 100: 5;m/a rate 1000: 5;");
+	/* From then on cuts are right. */
+	usage_add(engine, ref, 3, 1000);
+	engine_usage_trim(engine, &time);
+	assert_string_equal(each(engine, false), "m/a per 10s 100: 8;m/a rate 1000: 8;");
+	engine_leave(worker);
+	(void)engine_free(engine);
+}
+
 static void test_rate_changes(void **state)
 {
 	struct engine *engine = make_kept(100, 1, BATCH);
@@ -207,7 +239,7 @@ int main(void)
 		cmocka_unit_test(test_growth), cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_begun),  cmocka_unit_test(test_rate_changes),
 		cmocka_unit_test(test_settle), cmocka_unit_test(test_restore),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many),   cmocka_unit_test(test_young),
 	};
 
 	return RUN(tests);

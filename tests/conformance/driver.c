@@ -334,14 +334,14 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	if (client != NULL) {
-		close_leases();
-		(void)ration_close(client, 2000, NULL);
-	}
 	(void)pthread_mutex_lock(&lock);
 	while (n_running > 0) {
 		(void)pthread_cond_wait(&idle, &lock);
 	}
 	(void)pthread_mutex_unlock(&lock);
+	if (client != NULL) {
+		close_leases();
+		(void)ration_close(client, 2000, NULL);
+	}
 	return 0;
 }

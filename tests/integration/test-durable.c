@@ -408,7 +408,7 @@ static void test_waiting(void **state)
 	wire_await_durable(wire, 0, 3);
 	/* One that waits when the daemon is killed is to be sent again. */
 	(void)wire_send_charge(holder, 3, "room", 1, 60000);
-	wire_flush_durable(wire);
+	wire_flush_durable(holder);
 	test_daemon_restart(daemon, SIGKILL);
 	(void)wire_free(wire);
 	(void)wire_free(holder);

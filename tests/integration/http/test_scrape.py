@@ -15,6 +15,8 @@ ROOM = (64 if is_sanitized() else 4) << 20
 
 
 class Scrapes(Case):
+    daemon_lines = "http_timeout = 1h"  # no reader is slow enough to be dropped
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -518,6 +518,25 @@ static int encode_metrics(struct arena *arena, const struct metric_list *metrics
 	return 0;
 }
 
+static void encode_error(const struct error_body *error, Ration__V1__Error *ret_error)
+{
+	ration__v1__error__init(ret_error);
+	ret_error->code = error->code;
+	ret_error->text = wire_bytes(error->text);
+	ret_error->operation = error->operation;
+	ret_error->duplicate = error->duplicate;
+}
+
+static int encode_applied(struct arena *arena, const struct applied *applied,
+			  Ration__V1__Applied *ret_applied)
+{
+	ration__v1__applied__init(ret_applied);
+	ret_applied->batch = applied->batch;
+	ret_applied->duplicate = applied->duplicate;
+	ret_applied->n_errors = applied->n_errors;
+	return encode_errors(arena, applied->n_errors, applied->errors, &ret_applied->errors);
+}
+
 /* Fill `message`, whose body is in `room` and may refer into the arena. */
 static int encode_body(struct arena *arena, const struct reply *reply, Ration__V1__Reply *message,
 		       struct reply_room *room)
@@ -528,11 +547,7 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 	case REPLY_ERROR:
 		message->body_case = RATION__V1__REPLY__BODY_ERROR;
 		message->error = &room->error;
-		ration__v1__error__init(&room->error);
-		room->error.code = reply->error.code;
-		room->error.text = wire_bytes(reply->error.text);
-		room->error.operation = reply->error.operation;
-		room->error.duplicate = reply->error.duplicate;
+		encode_error(&reply->error, &room->error);
 		return 0;
 	case REPLY_WELCOME:
 		message->body_case = RATION__V1__REPLY__BODY_WELCOME;
@@ -549,12 +564,7 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 	case REPLY_APPLIED:
 		message->body_case = RATION__V1__REPLY__BODY_APPLIED;
 		message->applied = &room->applied;
-		ration__v1__applied__init(&room->applied);
-		room->applied.batch = reply->applied.batch;
-		room->applied.duplicate = reply->applied.duplicate;
-		room->applied.n_errors = reply->applied.n_errors;
-		return encode_errors(arena, reply->applied.n_errors, reply->applied.errors,
-				     &room->applied.errors);
+		return encode_applied(arena, &reply->applied, &room->applied);
 	case REPLY_VALUES:
 		message->body_case = RATION__V1__REPLY__BODY_VALUES;
 		message->values = &room->values;

@@ -59,8 +59,7 @@ static int64_t threads_cpu_ns(const char *prefix)
 	tasks = opendir(path);
 	report_require(tasks != NULL, "no %s", path);
 	while ((entry = readdir(tasks)) != NULL) {
-		char file[400];
-		long long ns = 0;
+		char file[400], times[64];
 		FILE *comm, *stat;
 
 		(void)snprintf(file, sizeof(file), "%s/%s/comm", path, entry->d_name);
@@ -70,8 +69,8 @@ static int64_t threads_cpu_ns(const char *prefix)
 		}
 		(void)snprintf(file, sizeof(file), "%s/%s/schedstat", path, entry->d_name);
 		stat = strncmp(name, prefix, strlen(prefix)) == 0 ? fopen(file, "re") : NULL;
-		if (stat != NULL && fscanf(stat, "%lld", &ns) == 1) {
-			sum += ns;
+		if (stat != NULL && fgets(times, sizeof(times), stat) != NULL) {
+			sum += strtoll(times, NULL, 10);
 		}
 		if (stat != NULL) {
 			(void)fclose(stat);

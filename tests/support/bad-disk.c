@@ -26,6 +26,9 @@ static bool fails(void)
 	return true;
 }
 
+/* libc's own names for these parameters are reserved. */
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
+
 ssize_t pwrite64(int fd, const void *bytes, size_t len, off64_t at)
 {
 	static ssize_t (*real)(int, const void *, size_t, off64_t);
@@ -60,3 +63,5 @@ int fdatasync(int fd)
 	}
 	return fails() ? -1 : real(fd);
 }
+
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

@@ -84,6 +84,15 @@ static void assert_charges_equal(const struct charge *a, const struct charge *b)
 	}
 }
 
+static void assert_imports_equal(const struct import *a, const struct import *b)
+{
+	assert_int_equal(a->n_items, b->n_items);
+	for (size_t i = 0; i < a->n_items; i++) {
+		assert_texts_equal(a->items[i].path, b->items[i].path);
+		assert_int_equal(a->items[i].own, b->items[i].own);
+	}
+}
+
 void assert_requests_equal(const struct request *a, const struct request *b)
 {
 	assert_int_equal(a->id, b->id);
@@ -132,11 +141,7 @@ void assert_requests_equal(const struct request *a, const struct request *b)
 		assert_texts_equal(a->reset, b->reset);
 		break;
 	case REQUEST_IMPORT:
-		assert_int_equal(a->import.n_items, b->import.n_items);
-		for (size_t i = 0; i < a->import.n_items; i++) {
-			assert_texts_equal(a->import.items[i].path, b->import.items[i].path);
-			assert_int_equal(a->import.items[i].own, b->import.items[i].own);
-		}
+		assert_imports_equal(&a->import, &b->import);
 		break;
 	case REQUEST_NONE:
 	case REQUEST_METRIC_LIST:
@@ -328,6 +333,34 @@ static void assert_explained_equal(const struct explained *a, const struct expla
 	}
 }
 
+static void assert_charged_equal(const struct charged *a, const struct charged *b)
+{
+	assert_int_equal(a->number, b->number);
+	assert_int_equal(a->granted, b->granted);
+	assert_int_equal(a->duplicate, b->duplicate);
+	assert_int_equal(a->omitted, b->omitted);
+	assert_bindings_equal(a->n_bindings, a->bindings, b->n_bindings, b->bindings);
+}
+
+static void assert_leased_equal(const struct leased *a, const struct leased *b)
+{
+	assert_int_equal(a->number, b->number);
+	assert_int_equal(a->lease, b->lease);
+	assert_int_equal(a->ttl_ms, b->ttl_ms);
+	assert_int_equal(a->granted, b->granted);
+	assert_int_equal(a->duplicate, b->duplicate);
+	assert_int_equal(a->omitted, b->omitted);
+	assert_bindings_equal(a->n_bindings, a->bindings, b->n_bindings, b->bindings);
+}
+
+static void assert_reloads_equal(const struct reloaded *a, const struct reloaded *b)
+{
+	assert_int_equal(a->good, b->good);
+	assert_lists_equal(a->n_errors, a->errors, b->n_errors, b->errors);
+	assert_lists_equal(a->n_notes, a->notes, b->n_notes, b->notes);
+	assert_int_equal(a->omitted, b->omitted);
+}
+
 void assert_replies_equal(const struct reply *a, const struct reply *b)
 {
 	assert_int_equal(a->id, b->id);
@@ -394,26 +427,14 @@ void assert_replies_equal(const struct reply *a, const struct reply *b)
 	case REPLY_ENDED:
 		break;
 	case REPLY_CHARGED:
-		assert_int_equal(a->charged.number, b->charged.number);
-		assert_int_equal(a->charged.granted, b->charged.granted);
-		assert_int_equal(a->charged.duplicate, b->charged.duplicate);
-		assert_int_equal(a->charged.omitted, b->charged.omitted);
-		assert_bindings_equal(a->charged.n_bindings, a->charged.bindings,
-				      b->charged.n_bindings, b->charged.bindings);
+		assert_charged_equal(&a->charged, &b->charged);
 		break;
 	case REPLY_UNCHARGED:
 		assert_int_equal(a->uncharged.number, b->uncharged.number);
 		assert_int_equal(a->uncharged.duplicate, b->uncharged.duplicate);
 		break;
 	case REPLY_LEASED:
-		assert_int_equal(a->leased.number, b->leased.number);
-		assert_int_equal(a->leased.lease, b->leased.lease);
-		assert_int_equal(a->leased.ttl_ms, b->leased.ttl_ms);
-		assert_int_equal(a->leased.granted, b->leased.granted);
-		assert_int_equal(a->leased.duplicate, b->leased.duplicate);
-		assert_int_equal(a->leased.omitted, b->leased.omitted);
-		assert_bindings_equal(a->leased.n_bindings, a->leased.bindings,
-				      b->leased.n_bindings, b->leased.bindings);
+		assert_leased_equal(&a->leased, &b->leased);
 		break;
 	case REPLY_LEASE_RETURNED:
 		assert_int_equal(a->lease_returned.number, b->lease_returned.number);
@@ -422,12 +443,7 @@ void assert_replies_equal(const struct reply *a, const struct reply *b)
 		assert_int_equal(a->lease_returned.duplicate, b->lease_returned.duplicate);
 		break;
 	case REPLY_RELOADED:
-		assert_int_equal(a->reloaded.good, b->reloaded.good);
-		assert_lists_equal(a->reloaded.n_errors, a->reloaded.errors, b->reloaded.n_errors,
-				   b->reloaded.errors);
-		assert_lists_equal(a->reloaded.n_notes, a->reloaded.notes, b->reloaded.n_notes,
-				   b->reloaded.notes);
-		assert_int_equal(a->reloaded.omitted, b->reloaded.omitted);
+		assert_reloads_equal(&a->reloaded, &b->reloaded);
 		break;
 	case REPLY_QUOTA_OK:
 		assert_lists_equal(a->quota_ok.n_notes, a->quota_ok.notes, b->quota_ok.n_notes,

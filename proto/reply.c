@@ -527,6 +527,21 @@ static void encode_error(const struct error_body *error, Ration__V1__Error *ret_
 	ret_error->duplicate = error->duplicate;
 }
 
+static void encode_goodbye(const struct error_body *goodbye, Ration__V1__Goodbye *ret_goodbye)
+{
+	ration__v1__goodbye__init(ret_goodbye);
+	ret_goodbye->code = goodbye->code;
+	ret_goodbye->text = wire_bytes(goodbye->text);
+}
+
+static int encode_interned(struct arena *arena, const struct interned *interned,
+			   Ration__V1__Interned *ret_interned)
+{
+	ration__v1__interned__init(ret_interned);
+	ret_interned->n_errors = interned->n_errors;
+	return encode_errors(arena, interned->n_errors, interned->errors, &ret_interned->errors);
+}
+
 static int encode_applied(struct arena *arena, const struct applied *applied,
 			  Ration__V1__Applied *ret_applied)
 {
@@ -557,10 +572,7 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 	case REPLY_INTERNED:
 		message->body_case = RATION__V1__REPLY__BODY_INTERNED;
 		message->interned = &room->interned;
-		ration__v1__interned__init(&room->interned);
-		room->interned.n_errors = reply->interned.n_errors;
-		return encode_errors(arena, reply->interned.n_errors, reply->interned.errors,
-				     &room->interned.errors);
+		return encode_interned(arena, &reply->interned, &room->interned);
 	case REPLY_APPLIED:
 		message->body_case = RATION__V1__REPLY__BODY_APPLIED;
 		message->applied = &room->applied;
@@ -596,9 +608,7 @@ static int encode_body(struct arena *arena, const struct reply *reply, Ration__V
 	case REPLY_GOODBYE:
 		message->body_case = RATION__V1__REPLY__BODY_GOODBYE;
 		message->goodbye = &room->goodbye;
-		ration__v1__goodbye__init(&room->goodbye);
-		room->goodbye.code = reply->goodbye.code;
-		room->goodbye.text = wire_bytes(reply->goodbye.text);
+		encode_goodbye(&reply->goodbye, &room->goodbye);
 		return 0;
 	case REPLY_RELOADED:
 		message->body_case = RATION__V1__REPLY__BODY_RELOADED;

@@ -32,10 +32,13 @@ Wants=rationd.service
 After=rationd.service
 [Service]
 Type=oneshot
-ExecStart=/usr/bin/rationctl --timeout 100ms add requests/after
+ExecStart=/usr/bin/rationctl add requests/after
 UNIT
 systemctl daemon-reload
-systemctl start user-of-it.service || fail 'it was not ready'
+systemctl start user-of-it.service || fail 'it was not there'
+ready=$(show ActiveEnterTimestampMonotonic)
+used=$(systemctl show --value --property ExecMainStartTimestampMonotonic user-of-it.service)
+((0 < ready && ready <= used)) || fail "it was ready at $ready, and used at $used"
 
 say 'the sandbox is in force'
 for setting in User=rationd Type=notify Restart=on-failure LimitNOFILE=65536 OOMScoreAdjust=-500 \

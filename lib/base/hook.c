@@ -2,8 +2,10 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
-static _Atomic(uint64_t) hook_seed = 1;
+static _Atomic(bool) hook_seeded;
+static _Atomic(uint64_t) hook_seed;
 static _Atomic(uint64_t) hook_streams;
 
 static uint64_t stream_start(void)
@@ -19,8 +21,14 @@ static uint64_t stream_start(void)
 void ration_hook(void)
 {
 	static _Thread_local uint64_t state;
-	uint64_t x = state != 0 ? state : stream_start();
+	uint64_t x = state;
 
+	if (x == 0) {
+		if (!atomic_load_explicit(&hook_seeded, memory_order_relaxed)) {
+			return;
+		}
+		x = stream_start();
+	}
 	/* xorshift64 (Marsaglia 2003), full period, never 0. */
 	x ^= x << 13;
 	x ^= x >> 7;
@@ -36,4 +44,5 @@ void ration_hook_seed(uint64_t seed)
 {
 	atomic_store_explicit(&hook_seed, seed, memory_order_relaxed);
 	atomic_store_explicit(&hook_streams, 0, memory_order_relaxed);
+	atomic_store_explicit(&hook_seeded, true, memory_order_relaxed);
 }

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-/* Yields about once in eight calls. Each thread has a random stream of its own, started from the seed at its first call. */
+/* Yields about once in eight calls, from the first seed on. Each thread has a random stream of its own, started from the seed at its first call. */
 void ration_hook(void);
 
 /* Set before the threads that are to use it start. Streams are numbered by the order in which threads first call the hook. */

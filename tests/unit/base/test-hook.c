@@ -1,4 +1,4 @@
-/* hook, in the hooked variant: it does yield, not always, and by the seed. */
+/* hook, in the hooked variant: it does yield, not always, and by the seed; without one never. */
 #include "lib/base/hook.h"
 #include "tests/support/test.h"
 
@@ -44,11 +44,19 @@ static uint64_t pattern_of_new_thread(void)
 	return result;
 }
 
+/* A whole program of hooked rooms, with nobody who seeds, goes as fast as it can. */
+static void test_not_seeded(void **state)
+{
+	(void)state;
+	assert_int_equal(pattern_of_new_thread(), 0);
+}
+
 static void test_rate(void **state)
 {
 	unsigned before = yields;
 
 	(void)state;
+	ration_hook_seed(1);
 	for (int i = 0; i < 80000; i++) {
 		RATION_HOOK();
 	}
@@ -77,6 +85,7 @@ static void test_same_seed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_not_seeded),
 		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_same_seed),
 	};

@@ -32,6 +32,7 @@ Wants=rationd.service
 After=rationd.service
 [Service]
 Type=oneshot
+RemainAfterExit=yes
 ExecStart=/usr/bin/rationctl add requests/after
 UNIT
 systemctl daemon-reload

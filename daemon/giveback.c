@@ -14,14 +14,6 @@
 typedef int (*engine_fn)(struct engine_worker *worker, const char *path, size_t len, int64_t n,
 			 struct quota_time time);
 
-/* Length of the parent's path; 0 for a metric. */
-static size_t parent_len(const char *path, size_t len)
-{
-	const char *slash = memrchr(path, '/', len);
-
-	return slash != NULL ? (size_t)(slash - path) : 0;
-}
-
 /* Under ENGINE_OTHER of the nearest ancestor that takes them. */
 static int give_other(struct worker *worker, engine_fn engine, const char *path, size_t len,
 		      int64_t n)
@@ -29,7 +21,7 @@ static int give_other(struct worker *worker, engine_fn engine, const char *path,
 	char other[PATH_MAX_BYTES + sizeof(ENGINE_OTHER) + 1];
 	int r = ENGINE_E_NOT_FOUND;
 
-	for (len = parent_len(path, len); len > 0 && r != 0; len = parent_len(path, len)) {
+	for (len = path_parent(path, len); len > 0 && r != 0; len = path_parent(path, len)) {
 		memcpy(other, path, len);
 		memcpy(other + len, "/" ENGINE_OTHER, sizeof(ENGINE_OTHER));
 		r = engine(worker->engine, other, len + sizeof(ENGINE_OTHER), n,

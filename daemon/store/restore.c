@@ -174,38 +174,37 @@ static struct debt *find_debt(struct restore *restore, const uint8_t *id)
 }
 
 /* What is in the file of it is no change. */
-static int add_unchanged(struct held *held, const struct cut_held *from, bool keeps)
+static int add_unchanged(struct held *held, const struct cut_held *from)
 {
 	int r;
 
 	held->keeps = false;
 	r = held_add(held, from->path, from->len, from->amount);
-	held->keeps = keeps;
+	held->keeps = true;
 	return r;
 }
 
 static int restore_held(void *ctx, const struct cut_held *from)
 {
-	static const uint8_t nobody[MESSAGE_SESSION_BYTES];
 	struct restore *restore = ctx;
 	struct daemon *daemon = restore->daemon;
 	struct session *session;
 	struct debt *debt;
 
 	restore->held++;
-	if (memcmp(from->session, nobody, sizeof(nobody)) == 0) {
+	if (cut_held_is_detached(from)) {
 		return held_add(&daemon->detached, from->path, from->len, from->amount);
 	}
 	session = directory_find(&daemon->directory, from->session);
 	if (session != NULL) {
 		stats_add(&session->worker->stats.held_paths, 1);
-		return add_unchanged(&session->held, from, /* keeps= */ true);
+		return add_unchanged(&session->held, from);
 	}
 	debt = find_debt(restore, from->session);
 	if (debt == NULL) {
 		return senseless(restore, "what a session holds that there is not");
 	}
-	return add_unchanged(&debt->held, from, /* keeps= */ true);
+	return add_unchanged(&debt->held, from);
 }
 
 /* ---- a look before, for --recover ---- */

@@ -283,8 +283,8 @@ static int uncharge(struct giving *giving)
 	return 0;
 }
 
-int engine_uncharge(struct engine_worker *worker, const char *path, size_t len, int64_t n,
-		    struct quota_time time)
+static int give_own(struct engine_worker *worker, const char *path, size_t len, int64_t n,
+		    const struct quota_time *time, bool again)
 {
 	struct giving giving = {
 		.worker = worker,
@@ -293,31 +293,29 @@ int engine_uncharge(struct engine_worker *worker, const char *path, size_t len, 
 		.growth = -n,
 		.give = uncharge,
 		.gauge_only = true,
+		.again = again,
 	};
 
-	return give(&giving, path, len, &time);
+	return give(&giving, path, len, time);
+}
+
+int engine_uncharge(struct engine_worker *worker, const char *path, size_t len, int64_t n,
+		    struct quota_time time)
+{
+	return give_own(worker, path, len, n, &time, /* again= */ false);
 }
 
 int engine_uncharge_again(struct engine_worker *worker, const char *path, size_t len, int64_t n,
 			  struct quota_time time)
 {
-	struct giving giving = {
-		.worker = worker,
-		.engine = worker->engine,
-		.n = n,
-		.growth = -n,
-		.give = uncharge,
-		.gauge_only = true,
-		.again = true,
-	};
-	int r = give(&giving, path, len, &time);
+	int r = give_own(worker, path, len, n, &time, /* again= */ true);
 
 	if (r == ENGINE_E_NOT_FOUND) {
 		struct engine_ref ref;
 
 		r = engine_intern(worker->engine, path, len, time.wall_ns, &ref);
 		if (r == 0) {
-			r = give(&giving, path, len, &time);
+			r = give_own(worker, path, len, n, &time, /* again= */ true);
 		}
 	}
 	return r;

@@ -269,7 +269,7 @@ static void take_applied(struct link *link, const struct applied *applied, int64
 static void take_durable(struct link *link, const struct durable *durable)
 {
 	outbox_durable_until(link->outbox, durable->batch);
-	answered_drop_until(&link->operations->answered, durable->operation);
+	operations_durable(link->operations, durable->operation);
 }
 
 /* ---- all others ---- */

@@ -105,6 +105,12 @@ bool operations_withdraw(struct operations *operations, struct operation *operat
 	return true;
 }
 
+void operations_durable(struct operations *operations, uint64_t number)
+{
+	operations->durable = number;
+	answered_drop_until(&operations->answered, number);
+}
+
 bool operations_are_full(const struct operations *operations)
 {
 	return operations->keeps && operations->answered.bytes >= operations->max_bytes;
@@ -208,7 +214,7 @@ bool operations_welcome(struct operations *operations, const struct welcome *wel
 	operations->used_up = last;
 	operations->max_kept =
 		welcome->limits.max_operations_kept > 0 ? welcome->limits.max_operations_kept : 1;
-	answered_drop_until(&operations->answered, welcome->durable_operation);
+	operations_durable(operations, welcome->durable_operation);
 	if (fate == SESSION_LOST) {
 		answered_clear(&operations->answered);
 	} else if (lost) {
@@ -325,7 +331,7 @@ int operations_take(struct operations *operations, const struct reply *reply, st
 	numbered = at->number != 0;
 	unused = reply->type == REPLY_ERROR && reply->error.operation == 0 &&
 		 reply->error.code != CODE_UNIMPLEMENTED;
-	if (numbered && !operations->keeps) {
+	if (numbered && (!operations->keeps || at->number <= operations->durable)) {
 		operations->answered.dropped = true;
 	} else if (numbered && !unused) {
 		r = answered_keep(&operations->answered, &at->request, at->number, reply, arena);

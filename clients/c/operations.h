@@ -74,6 +74,7 @@ struct operations {
 	struct answered_list answered; /* and not durable yet */
 	size_t max_bytes;	       /* with as much in it no new ones are sent */
 	bool keeps;		       /* the daemon has a state file */
+	uint64_t durable; /* up to here the daemon has said so, of some before it has answered them */
 	uint64_t used_up;	       /* the Welcome's last_operation */
 };
 
@@ -94,6 +95,9 @@ uint64_t operations_next(const struct operations *operations);
  */
 bool operations_welcome(struct operations *operations, const struct welcome *welcome,
 			enum session_fate fate, int64_t now, bool *ret_lost);
+
+/* The daemon has all up to this number in its file, with its answers: those that came are not kept any more. */
+void operations_durable(struct operations *operations, uint64_t number);
 
 /* The daemon keeps, and as much is kept here as may be. */
 bool operations_are_full(const struct operations *operations);

@@ -50,7 +50,8 @@ struct crash_state {
 	struct operation operations[MAX_KEPT];
 	size_t n_batches, n_operations;
 	uint64_t next_batch, next_operation;
-	unsigned flight; /* requests without an answer */
+	uint64_t durable_operation; /* by the Welcome of this connection */
+	unsigned flight;	    /* requests without an answer */
 	int64_t held[CRASH_PATHS];
 };
 
@@ -58,10 +59,11 @@ static const char *const prefixes[] = { "spent", "held", "held" };
 
 /* ---- what is durable ---- */
 
+/* An operation without an answer stays, for its answer may have been lost with the connection or the daemon. */
 static void drop_durable(struct crash_client *client, uint64_t batch, uint64_t operation)
 {
 	struct crash_state *state = client->state;
-	size_t n = 0;
+	size_t n = 0, kept = 0;
 
 	while (n < state->n_batches && state->batches[n].number <= batch) {
 		atomic_fetch_add_explicit(&client->sums->durable[state->batches[n].path],
@@ -71,12 +73,21 @@ static void drop_durable(struct crash_client *client, uint64_t batch, uint64_t o
 	memmove(state->batches, state->batches + n,
 		(state->n_batches - n) * sizeof(state->batches[0]));
 	state->n_batches -= n;
-	for (n = 0; n < state->n_operations && state->operations[n].number <= operation; n++) {
-		CHECK(state->operations[n].answered);
+	for (n = 0; n < state->n_operations; n++) {
+		if (state->operations[n].number > operation || !state->operations[n].answered) {
+			state->operations[kept++] = state->operations[n];
+		}
 	}
-	memmove(state->operations, state->operations + n,
-		(state->n_operations - n) * sizeof(state->operations[0]));
-	state->n_operations -= n;
+	state->n_operations = kept;
+}
+
+static void drop_what_daemon_says(struct crash_client *client)
+{
+	const struct crash_state *state = client->state;
+	uint64_t told = state->wire->durable.operation;
+
+	drop_durable(client, state->wire->durable.batch,
+		     told > state->durable_operation ? told : state->durable_operation);
 }
 
 /* ---- sending ---- */
@@ -174,7 +185,6 @@ static bool take_reply(struct crash_client *client)
 	if (!wire_receive(state->wire, &reply)) {
 		return false;
 	}
-	drop_durable(client, state->wire->durable.batch, state->wire->durable.operation);
 	state->flight--;
 	switch (reply.type) {
 	case REPLY_APPLIED:
@@ -199,6 +209,7 @@ static bool take_reply(struct crash_client *client)
 			      reply.type == REPLY_ERROR ? reply.error.text.at : "");
 		abort();
 	}
+	drop_what_daemon_says(client);
 	return true;
 }
 
@@ -241,7 +252,8 @@ static bool greet(struct crash_client *client, struct welcome *ret_welcome)
 	state->flight--;
 	*ret_welcome = reply.welcome;
 	CHECK(reply.welcome.keeps);
-	drop_durable(client, reply.welcome.durable_batch, reply.welcome.durable_operation);
+	state->durable_operation = reply.welcome.durable_operation;
+	drop_durable(client, reply.welcome.durable_batch, state->durable_operation);
 	return true;
 }
 

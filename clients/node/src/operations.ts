@@ -72,6 +72,8 @@ export class Operations {
 	#open = new Set<Operation>();
 	#bytes = 0;
 	#keeps = false;
+	/** Up to here the daemon has said that it is durable, of some before it has answered them. */
+	#durable = 0;
 	/** Something was done that is not kept here any more: only a daemon that knows the session has it. */
 	hasForgotten = false;
 	/** How many answers the daemon keeps. */
@@ -180,8 +182,9 @@ export class Operations {
 		this.#byId.clear();
 		this.#keeps = known.keeps;
 		if (known.resumed) {
-			this.#dropUntil(known.keeps ? known.durable : 0);
+			this.durable(known.durable);
 		} else {
+			this.#durable = known.durable;
 			this.#renumber(known.last, known.sameDaemon && !known.restored);
 			this.hasForgotten &&= known.restored;
 		}
@@ -234,6 +237,7 @@ export class Operations {
 			operation.answer(answer, operation);
 		}
 		operation.final ||= !this.#keeps;
+		this.#dropUntil(this.#durable);
 		this.#dropFinal();
 		return 'taken';
 	}
@@ -261,6 +265,7 @@ export class Operations {
 
 	/** The daemon has all up to this number, with their answers, for good. */
 	durable(number: number): void {
+		this.#durable = number;
 		this.#dropUntil(number);
 	}
 

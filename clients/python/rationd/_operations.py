@@ -118,6 +118,7 @@ class Operations:
         self.kept_bytes = 0
         self.max_kept = 1
         self.keeps = False
+        self.durable_number = 0  # up to here the daemon has said so, of some before it has answered them
         self.n_due = 0  # on the connection, and should be answered without delay
 
     def add(self, operation: Operation) -> None:
@@ -161,6 +162,7 @@ class Operations:
             return False
         session_gone = known is Knows.FORGOTTEN or known is Knows.NOTHING and not self.keeps
         self.keeps = welcome.keeps
+        self.durable_number = welcome.durable_operation
         self.max_kept = max(1, welcome.limits.max_operations_kept)
         self.n_due = 0
         before, self.kept = self.kept, deque()
@@ -259,12 +261,13 @@ class Operations:
         if operation.known is not None:
             return  # told again
         operation.known = known
-        if not self.keeps:
+        if not self.keeps or operation.number <= self.durable_number:
             self.kept.remove(operation)
             self.kept_bytes -= operation.size
 
     def durable(self, number: int) -> None:
         """Answers up to this number will be known after any crash."""
+        self.durable_number = number
         while self.kept and self.kept[0].known and self.kept[0].number <= number:
             self.kept_bytes -= self.kept.popleft().size
         if any(operation.known and operation.number <= number for operation in self.kept):

@@ -9,6 +9,7 @@
 #include "daemon/http/http.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/loop.h"
 #include "daemon/reload-desk.h"
 #include "daemon/store/checkpoint.h"
 #include "daemon/waiting.h"
@@ -24,12 +25,6 @@
 #endif
 
 #define DAEMON_INCARNATION_BYTES 16u
-
-/* What the workers had done, at some moment. */
-struct daemon_rates {
-	int64_t at_ns;
-	uint64_t adds, requests;
-};
 
 enum daemon_state {
 	DAEMON_STARTING,
@@ -82,19 +77,12 @@ struct daemon {
 	/* The main thread's. */
 	const struct config_source *source;
 	struct config *config;
-	struct event_base *base;
+	struct loop loop;
 	struct listener_uses listener_uses;
 	struct listeners listeners;
 	unsigned next_reader; /* the worker that gets the next socket for datagrams */
 	struct watchdog watchdog;
-	struct daemon_rates rates; /* when the status text was made last */
-	bool reload_failed;	   /* the last one */
-	bool keeps_failing;	   /* as that said */
-	char status_text[192 + STORE_MAX_WHY];
 	struct reload_told *told; /* by the reload under way, to whoever asked; NULL: to nobody */
-	int signal_fd;
-	struct event *signals, *flush_timer, *second_timer, *time_timer;
-	int status; /* of the loop: 0 or a negative errno */
 };
 
 /*
@@ -117,8 +105,7 @@ void daemon_declared(struct daemon *daemon);
 
 /* ---- for reload.c ---- */
 
-/* Let the configuration's limits and its interval be in force. */
+/* Let the configuration's limits be in force. */
 void daemon_set_limits(struct daemon *daemon);
-void daemon_set_flush_timer(struct daemon *daemon);
 /* One more; by the main thread, read by Status. */
 void daemon_count(_Atomic(uint64_t) *word);

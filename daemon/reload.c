@@ -257,7 +257,7 @@ static int take_config(struct daemon *daemon, struct config *config)
 	}
 	(void)config_free(old);
 	daemon_set_limits(daemon);
-	daemon_set_flush_timer(daemon);
+	loop_set_flush_timer(daemon);
 	checkpoint_set_interval(&daemon->checkpoint, config->checkpoint_interval_ns);
 	for (unsigned i = 0; i < daemon->n_workers; i++) {
 		/* Without memory for it a worker keeps its old limits: ignoring, the next reload tells it again. */

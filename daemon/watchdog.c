@@ -91,7 +91,7 @@ int watchdog_start(struct watchdog *watchdog, struct daemon *daemon)
 	}
 	tick = clock_timeval(interval_ns / WATCHDOG_TICKS);
 	watchdog->patience_ns = interval_ns / 2;
-	watchdog->timer = event_new(daemon->base, -1, EV_PERSIST, on_tick, daemon);
+	watchdog->timer = event_new(daemon->loop.base, -1, EV_PERSIST, on_tick, daemon);
 	if (watchdog->timer == NULL || event_add(watchdog->timer, &tick) != 0) {
 		return -ENOMEM;
 	}

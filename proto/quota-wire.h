@@ -1,6 +1,6 @@
 #pragma once
 /*
- * quota-wire: the bodies of quota.h, from and to protobuf-c. Private to this room; request.c and reply.c call it.
+ * quota-wire: the bodies of quota.h, from and to protobuf-c. Private to this room; request.c, reply-decode.c and reply-encode.c call it.
  */
 #include "proto/wire.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * wire: what request.c and reply.c share: protobuf-c on top of an arena. Private to this room.
+ * wire: what request.c, reply-decode.c and reply-encode.c share: protobuf-c on top of an arena. Private to this room.
  *
  * The generated code comes from a copy of ration.proto in which `string` reads `bytes` (see derive.cmake): the two
  * are the same on the wire, and protobuf-c would otherwise give strings as char * and lose what follows an embedded

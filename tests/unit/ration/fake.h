@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FAKE_WAIT_MS 5000
+#define FAKE_WAIT_MS 30000
 
 struct fake {
 	int listener;

@@ -1,9 +1,8 @@
 /*
  * Charges and their return, against a scripted daemon: its side of PROTOCOL.md sections 9 and 10, and what is read of limits.
  */
-#include "clients/c/include/ration.h"
 #include "tests/support/test.h"
-#include "tests/unit/ration/fake.h"
+#include "tests/unit/ration/fixture.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,42 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct fixture {
-	char *dir;
-	struct fake fake;
-	struct ration *client;
-};
-
-static int setup(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct ration_options options = RATION_OPTIONS_INIT;
-	void *dir;
-
-	if (test_dir_setup(&dir) != 0) {
-		return -1;
-	}
-	fixture->dir = dir;
-	fake_listen(&fixture->fake, fixture->dir);
-	options.send_interval_ms = 5;
-	fixture->client = ration_open(fixture->fake.url, &options);
-	*state = fixture;
-	return fixture->client == NULL ? -1 : 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-	void *dir = fixture->dir;
-
-	if (fixture->client != NULL) {
-		(void)ration_close(fixture->client, 0, NULL);
-	}
-	fake_close(&fixture->fake);
-	free(fixture);
-	return test_dir_teardown(&dir);
-}
 
 /* ---- somebody who asks, on a thread ---- */
 
@@ -898,7 +861,7 @@ static void test_texts_of_windows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 		TEST(test_granted_and_given_back),
 		TEST(test_refused_names_what_binds),
 		TEST(test_an_error_uses_its_number),

@@ -2,9 +2,8 @@
  * What libration keeps until it is durable, and tells a daemon that was started anew: its side of PROTOCOL.md section 13, against a scripted
  * daemon.
  */
-#include "clients/c/include/ration.h"
 #include "tests/support/test.h"
-#include "tests/unit/ration/fake.h"
+#include "tests/unit/ration/fixture.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,59 +14,6 @@
 
 #define OTHER "fedcba9876543210" /* another daemon's incarnation */
 #define LONG_MS 1500		 /* what is to come comes sooner, also where the machine is busy */
-#define BOUND (64u << 10)	 /* max_unacknowledged */
-
-struct fixture {
-	char *dir;
-	struct fake fake;
-	struct ration *client;
-	struct ration_counter *a, *b;
-	size_t n_lost;
-};
-
-static void note_loss(void *ctx, const struct ration_loss *loss)
-{
-	struct fixture *fixture = ctx;
-
-	(void)loss;
-	fixture->n_lost++;
-}
-
-static int setup(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct ration_options options = RATION_OPTIONS_INIT;
-	void *dir;
-
-	if (test_dir_setup(&dir) != 0) {
-		return -1;
-	}
-	fixture->dir = dir;
-	fake_listen(&fixture->fake, fixture->dir);
-	options.send_interval_ms = 5;
-	options.max_unacknowledged = BOUND;
-	options.on_loss = note_loss;
-	options.ctx = fixture;
-	fixture->client = ration_open(fixture->fake.url, &options);
-	assert_non_null(fixture->client);
-	fixture->a = ration_counter(fixture->client, "m/a");
-	fixture->b = ration_counter(fixture->client, "m/b");
-	*state = fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-	void *dir = fixture->dir;
-
-	if (fixture->client != NULL) {
-		(void)ration_close(fixture->client, 0, NULL);
-	}
-	fake_close(&fixture->fake);
-	free(fixture);
-	return test_dir_teardown(&dir);
-}
 
 /* ---- the daemon's side ---- */
 
@@ -382,7 +328,7 @@ static void test_what_was_not_counted_is_not_told_again(void **state)
 	fake_item_error(&peer, request.id, 2, request.add.handles[0] == 0 ? 1 : 0,
 			CODE_INVALID_ARGUMENT, "only grows");
 	assert_int_equal(ration_flush(fixture->client, FAKE_WAIT_MS), 0);
-	assert_int_equal(fixture->n_lost, 1);
+	assert_int_equal(fixture->lost.n, 1);
 	fake_hang_up(&peer);
 
 	restore(fixture, &other, 1, 0, NULL);
@@ -430,7 +376,7 @@ static void test_what_is_kept_has_a_bound(void **state)
 	last = fill(fixture, &peer, 1, &flush);
 	/* It has asked for an end, and what comes is merged. */
 	assert_int_not_equal(flush, 0);
-	assert_in_range(last, 100, BOUND / 20);
+	assert_in_range(last, 100, FIXTURE_BOUND / 20);
 	ration_add(fixture->a, 1000);
 	fake_expect_silence(&peer, 50);
 	assert_int_equal(ration_flush(fixture->client, 20), -ETIMEDOUT);
@@ -793,7 +739,7 @@ static void charge_beyond_the_bound(struct fixture *fixture, enum code code)
 		(void)snprintf(path + 1 + i * 120, 121, "/%0119d", i);
 	}
 	begin(fixture, &peer);
-	for (uint64_t number = 1; number <= 2 * BOUND / 480; number++) {
+	for (uint64_t number = 1; number <= 2 * FIXTURE_BOUND / 480; number++) {
 		struct request request;
 		struct asker one;
 
@@ -932,7 +878,7 @@ static void test_a_session_that_is_gone_takes_its_leases_along(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup_counters, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_applied_and_not_durable_is_sent_to_another_daemon),
 		TEST(test_all_is_sent_to_a_daemon_that_has_nothing),

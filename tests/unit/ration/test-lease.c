@@ -1,9 +1,8 @@
 /*
  * Leases, against a scripted daemon: what is asked and reported, and what ration_try answers when.
  */
-#include "clients/c/include/ration.h"
 #include "tests/support/test.h"
-#include "tests/unit/ration/fake.h"
+#include "tests/unit/ration/fixture.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,42 +12,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-struct fixture {
-	char *dir;
-	struct fake fake;
-	struct fake_peer peer;
-	struct ration *client;
-	struct ration_lease *lease;
-};
-
-static int setup(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct ration_options options = RATION_OPTIONS_INIT;
-	void *dir;
-
-	if (test_dir_setup(&dir) != 0) {
-		return -1;
-	}
-	fixture->dir = dir;
-	fake_listen(&fixture->fake, fixture->dir);
-	options.send_interval_ms = 5;
-	fixture->client = ration_open(fixture->fake.url, &options);
-	*state = fixture;
-	return fixture->client == NULL ? -1 : 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-	void *dir = fixture->dir;
-
-	(void)ration_close(fixture->client, 0, NULL);
-	fake_close(&fixture->fake);
-	free(fixture);
-	return test_dir_teardown(&dir);
-}
 
 static void sleep_ms(int ms)
 {
@@ -698,7 +661,7 @@ static void test_threads_never_exceed_the_stock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 		TEST(test_spends_what_was_granted_and_no_more),
 		TEST(test_is_filled_up_when_low_with_one_signal),
 		TEST(test_is_renewed_in_time),

@@ -1,9 +1,8 @@
 /*
  * What libration sends, keeps and sends again: its side of PROTOCOL.md sections 4 to 6, against a scripted daemon.
  */
-#include "clients/c/include/ration.h"
 #include "tests/support/test.h"
-#include "tests/unit/ration/fake.h"
+#include "tests/unit/ration/fixture.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,84 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- a client, its fake daemon, and what it reported as lost ---- */
-
-struct lost {
-	pthread_mutex_t lock;
-	size_t n;
-	int code;
-	char path[64], text[160];
-	int64_t amount; /* sum of all */
-	int64_t last;
-};
-
-struct fixture {
-	char *dir;
-	struct fake fake;
-	struct lost lost;
-	struct ration *client;
-	struct ration_counter *a, *b;
-};
-
-static void note_loss(void *ctx, const struct ration_loss *loss)
-{
-	struct lost *lost = ctx;
-
-	(void)pthread_mutex_lock(&lost->lock);
-	lost->n++;
-	lost->code = loss->code;
-	lost->amount += loss->amount;
-	lost->last = loss->amount;
-	(void)snprintf(lost->path, sizeof(lost->path), "%s", loss->path);
-	(void)snprintf(lost->text, sizeof(lost->text), "%s", loss->text);
-	(void)pthread_mutex_unlock(&lost->lock);
-}
-
-static void open_client(struct fixture *fixture)
-{
-	struct ration_options options = RATION_OPTIONS_INIT;
-
-	options.send_interval_ms = 5;
-	options.max_unacknowledged = 64 << 10;
-	options.on_loss = note_loss;
-	options.ctx = &fixture->lost;
-	fixture->client = ration_open(fixture->fake.url, &options);
-	assert_non_null(fixture->client);
-	fixture->a = ration_counter(fixture->client, "m/a");
-	fixture->b = ration_counter(fixture->client, "m/b");
-	assert_non_null(fixture->a);
-	assert_non_null(fixture->b);
-}
-
-static int setup(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	void *dir;
-
-	if (test_dir_setup(&dir) != 0) {
-		return -1;
-	}
-	fixture->dir = dir;
-	(void)pthread_mutex_init(&fixture->lost.lock, NULL);
-	fake_listen(&fixture->fake, fixture->dir);
-	open_client(fixture);
-	*state = fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-	void *dir = fixture->dir;
-
-	if (fixture->client != NULL) {
-		(void)ration_close(fixture->client, 0, NULL);
-	}
-	fake_close(&fixture->fake);
-	free(fixture);
-	return test_dir_teardown(&dir);
-}
 
 /* An Intern of one path. */
 static void take_intern(struct fake_peer *peer, uint32_t handle, const char *path)
@@ -771,7 +692,7 @@ static void test_unacknowledged_batches_are_bounded(void **state)
 			bytes += 8; /* a handle of 2 or 3 and a delta of 5 or 6 */
 		}
 	}
-	assert_in_range(bytes, 1, 2 * (64 << 10));
+	assert_in_range(bytes, 1, 2 * FIXTURE_BOUND);
 	fake_hang_up(&peer);
 
 	/* And all of it arrives in the end. */
@@ -834,7 +755,7 @@ static void test_close_of_all_delivered(void **state)
 	fake_hang_up(&peer);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup_counters, fixture_teardown)
 
 int main(void)
 {

@@ -102,3 +102,11 @@ int test_dir_teardown(void **state)
 	*state = NULL;
 	return r;
 }
+
+char *test_dir_file(void **state, const char *name)
+{
+	char *path;
+
+	assert_true(asprintf(&path, "%s/%s", (char *)*state, name) >= 0);
+	return path;
+}

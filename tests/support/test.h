@@ -38,3 +38,5 @@ bool test_goes_on(int64_t until_ns, bool enough);
 /* cmocka fixture: *state becomes the path (char *) of an empty directory; the other one removes it with all it holds. */
 int test_dir_setup(void **state);
 int test_dir_teardown(void **state);
+/* The path of a file in there; to be freed. */
+char *test_dir_file(void **state, const char *name);

@@ -60,6 +60,15 @@ void fake_count(const char *path, int64_t n)
 	make(path)->own += n;
 }
 
+void fake_some_counts(void)
+{
+	fake_count("requests/acme/web", 12);
+	fake_count("requests/acme", 1);
+	fake_count("requests/acme/mail", 30);
+	fake_count("requests/umbrella", 1000);
+	fake_count("errors", 7);
+}
+
 int64_t fake_own(const char *path)
 {
 	struct fake_counter *counter = find(path);

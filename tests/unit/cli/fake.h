@@ -83,6 +83,9 @@ void fake_reset(void);
 /* Have the daemon count n at path. */
 void fake_count(const char *path, int64_t n);
 
+/* A few counters of two metrics. */
+void fake_some_counts(void);
+
 /* A rule of the daemon's configuration. */
 void fake_rule(const char *pattern, const struct ration_limits *limits, const char *source);
 

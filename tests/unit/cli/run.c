@@ -1,6 +1,7 @@
 #include "tests/unit/cli/run.h"
 
 #include "tests/support/test.h"
+#include "tests/unit/cli/fake.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,6 +17,20 @@ void run_free(void)
 	free(last.out);
 	free(last.err);
 	last = (struct run){ 0 };
+}
+
+int run_setup(void **state)
+{
+	(void)state;
+	fake_reset();
+	return unsetenv("RATIOND_SOCKET");
+}
+
+int run_teardown(void **state)
+{
+	(void)state;
+	run_free();
+	return fake.n_opened == fake.n_closed ? 0 : -1;
 }
 
 /* A file that holds the text, to be read from its beginning. */

@@ -21,6 +21,10 @@ struct run_setting {
 const struct run *run_words(const struct run_setting *setting, const char *const *words);
 void run_free(void);
 
+/* For cmocka: a fake libration that knows nothing. At the end every client that was opened must be closed. */
+int run_setup(void **state);
+int run_teardown(void **state);
+
 #define RUN(...) run_words(NULL, (const char *const[]){ __VA_ARGS__, NULL })
 #define RUN_INPUT(text, ...)                                \
 	run_words(&(struct run_setting){ .input = (text) }, \

@@ -12,30 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-	(void)state;
-	fake_reset();
-	return unsetenv("RATIOND_SOCKET");
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	run_free();
-	/* Every client that was opened is closed again. */
-	return fake.n_opened == fake.n_closed ? 0 : -1;
-}
-
-static void some_counts(void)
-{
-	fake_count("requests/acme/web", 12);
-	fake_count("requests/acme", 1);
-	fake_count("requests/acme/mail", 30);
-	fake_count("requests/umbrella", 1000);
-	fake_count("errors", 7);
-}
-
 /* ---- add ---- */
 
 static void add_counts(void **state)
@@ -307,7 +283,7 @@ static void add_can_not_read(void **state)
 static void get_prints_totals(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	assert_run(RUN("get", "requests"), 0, "1043  requests\n", "");
 	assert_int_equal(fake.consistency, RATION_FRESH);
 	assert_run(RUN("get", "--exact", "requests", "errors", "requests/acme"), 0,
@@ -323,7 +299,7 @@ static void get_prints_totals(void **state)
 static void get_prints_json(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	fake.view = (struct ration_view){ 128, 12 };
 	fake_count("large", INT64_C(9007199254740992));
 	fake_count("larger", INT64_MIN);
@@ -342,7 +318,7 @@ static void get_prints_json(void **state)
 static void get_says_how_far_it_is_off_to_people(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	fake.view = (struct ration_view){ 128, 12 };
 	assert_run(RUN_TERMINAL(NULL, "get", "errors"), 0, "7  errors\n",
 		   "(each total may be 128 behind; --exact waits for all)\n");
@@ -352,7 +328,7 @@ static void get_says_how_far_it_is_off_to_people(void **state)
 static void get_of_what_is_not_there(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	assert_run(RUN("get", "nothing", "errors"), 3, "7  errors\n",
 		   "rationctl: no such path: nothing\n");
 	assert_run(
@@ -381,7 +357,7 @@ static void get_of_what_is_not_there(void **state)
 static void tree_prints_all(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	assert_run(RUN("tree"), 0,
 		   "total   own  path\n"
 		   "    7     7  errors\n"
@@ -397,7 +373,7 @@ static void tree_prints_all(void **state)
 static void tree_draws_on_a_terminal(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	assert_run(RUN_TERMINAL(NULL, "tree", "--sort", "total"), 0,
 		   "total   own  path\n"
 		   " 1043     0  requests\n"
@@ -423,7 +399,7 @@ static void tree_draws_on_a_terminal(void **state)
 static void tree_prints_a_part(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	assert_run(RUN("tree", "requests/acme", "--depth", "0"), 0,
 		   "total  own  path\n"
 		   "   43    1  requests/acme\n",
@@ -681,7 +657,7 @@ static void unknown_words(void **state)
 static void abbreviated_options(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	assert_run(RUN("get", "--ex", "errors"), 0, "7  errors\n", "");
 	assert_int_equal(fake.consistency, RATION_EXACT);
 }
@@ -754,7 +730,7 @@ static void output_that_can_not_be_written(void **state)
 	size_t err_len = 0;
 
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	cli = (struct cli){ .out = fopen("/dev/full", "w"), .err = open_memstream(&err, &err_len) };
 	assert_non_null(cli.out);
 	assert_int_equal(cli_run(&cli, 3, argv), 6);
@@ -772,7 +748,7 @@ static void a_reader_that_has_had_enough(void **state)
 	int ends[2];
 
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	assert_true(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(close(ends[0]), 0);
@@ -782,7 +758,7 @@ static void a_reader_that_has_had_enough(void **state)
 	assert_true(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
 
 int main(void)
 {

@@ -15,29 +15,6 @@
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof((array)[0]))
 
-static int setup(void **state)
-{
-	(void)state;
-	fake_reset();
-	return unsetenv("RATIOND_SOCKET");
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	run_free();
-	return fake.n_opened == fake.n_closed ? 0 : -1;
-}
-
-static void some_counts(void)
-{
-	fake_count("requests/acme/web", 12);
-	fake_count("requests/acme", 1);
-	fake_count("requests/acme/mail", 30);
-	fake_count("requests/umbrella", 1000);
-	fake_count("errors", 7);
-}
-
 /* ---- quota set ---- */
 
 static const struct ration_rule *only_rule(void)
@@ -366,7 +343,7 @@ static const struct ration_explanation some_explanation = {
 static void explain_explains(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	fake.explanation = &some_explanation;
 	assert_run(
 		RUN("quota", "explain", "requests/acme/web"), 0,
@@ -410,7 +387,7 @@ static void explain_in_one_line(void **state)
 	char *out = NULL;
 
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	/* No limit at all. */
 	assert_run(RUN("quota", "explain", "errors"), 0, "errors: no limit refuses anything\n", "");
 	fake.explanation = &explanation;
@@ -443,7 +420,7 @@ static void explain_prints_json(void **state)
 	struct ration_explanation explanation = some_explanation;
 
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	explanation.n_levels = 1;
 	explanation.n_siblings = 1;
 	explanation.n_leases = 1;
@@ -467,7 +444,7 @@ static void explain_prints_json(void **state)
 static void charge_charges(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	assert_run(RUN("charge", "errors"), 0, "", "");
 	assert_string_equal(fake.charged, "errors 1");
 	assert_true(fake.charge_options.detached);
@@ -723,7 +700,7 @@ static void charge_ends_at_a_signal(void **state)
 static void get_checks(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	assert_run(RUN("quota", "set", "requests/acme", "--max", "43", "--high", "1"), 0, "", "");
 	/* Exactly at max is not over it, nor is over high. */
 	assert_run(RUN("get", "--check", "requests/acme/web"), 0, "12  requests/acme/web\n", "");
@@ -752,7 +729,7 @@ static void get_checks(void **state)
 static void tree_shows_limits_to_people(void **state)
 {
 	(void)state;
-	some_counts();
+	fake_some_counts();
 	some_rules();
 	fake.n_explained = 0;
 	assert_run(RUN_TERMINAL(NULL, "tree"), 0,
@@ -859,7 +836,7 @@ static void every_failure(void **state)
 	assert_int_equal(fake.n_charges, 1 + 5 + 5);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
 
 int main(void)
 {

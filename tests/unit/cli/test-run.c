@@ -19,19 +19,10 @@
 
 static char folder[] = "/tmp/test-cli-run.XXXXXX";
 
-static int setup(void **state)
-{
-	(void)state;
-	fake_reset();
-	return unsetenv("RATIOND_SOCKET");
-}
-
 static int teardown(void **state)
 {
-	(void)state;
-	run_free();
 	/* What was charged was given back, and no command is left. */
-	return fake.n_opened == fake.n_closed && fake.held == 0 && fake_own("jobs") == 0 &&
+	return run_teardown(state) == 0 && fake.held == 0 && fake_own("jobs") == 0 &&
 			       waitpid(-1, NULL, WNOHANG) == -1
 		       ? 0
 		       : -1;
@@ -307,7 +298,7 @@ static void what_is_not_held_to_the_end(void **state)
 		"charged goes back (rationctl metric set METRIC --kind gauge)\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, teardown)
 
 int main(void)
 {

@@ -12,20 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-	(void)state;
-	fake_reset();
-	return unsetenv("RATIOND_SOCKET");
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	run_free();
-	return fake.n_opened == fake.n_closed ? 0 : -1;
-}
-
 /* ---- durable ---- */
 
 static void add_and_flush_durably(void **state)
@@ -345,7 +331,7 @@ static void numbers_of_every_form(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(add_and_flush_durably),
 		TEST(a_disk_that_fails),

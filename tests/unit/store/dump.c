@@ -159,6 +159,18 @@ char *dump_file(const char *path, int *ret_error, char why[STORE_MAX_WHY])
 	return text;
 }
 
+char *dump_of(const char *path)
+{
+	char why[STORE_MAX_WHY];
+	int error;
+	char *text = dump_file(path, &error, why);
+
+	if (error != 0) {
+		fail_msg("%d: %s", error, why);
+	}
+	return text;
+}
+
 /* ---- a little of everything ---- */
 
 static void tell(struct sample *sample, uint32_t id, uint32_t parent, const char *path)

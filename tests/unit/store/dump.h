@@ -10,6 +10,8 @@
 char *dump_load(struct store *store, int *ret_error, char why[STORE_MAX_WHY]);
 /* Opens, loads and closes. */
 char *dump_file(const char *path, int *ret_error, char why[STORE_MAX_WHY]);
+/* The same of a file that must be good. */
+char *dump_of(const char *path);
 
 /* ---- a little of everything ---- */
 

@@ -16,26 +16,6 @@
 
 #define BEFORE 3u /* steps in the file before the fault */
 
-static char *in(void **state, const char *name)
-{
-	char *path;
-
-	assert_true(asprintf(&path, "%s/%s", (char *)*state, name) >= 0);
-	return path;
-}
-
-static char *load(const char *path)
-{
-	char why[STORE_MAX_WHY];
-	int error;
-	char *text = dump_file(path, &error, why);
-
-	if (text == NULL) {
-		fail_msg("%d: %s", error, why);
-	}
-	return text;
-}
-
 /* What a file says after so many steps. */
 static char *text_after(const char *path, unsigned steps)
 {
@@ -49,7 +29,7 @@ static char *text_after(const char *path, unsigned steps)
 	}
 	sample_commit(&sample);
 	sample_close(&sample);
-	text = load(path);
+	text = dump_of(path);
 	file_bytes_remove(path, "");
 	return text;
 }
@@ -65,7 +45,7 @@ static char *text_if_killed(const char *path, const char *copy)
 		file_bytes_write(copy, suffixes[i], bytes);
 		free(bytes.at);
 	}
-	return load(copy);
+	return dump_of(copy);
 }
 
 struct texts {
@@ -76,8 +56,8 @@ struct texts {
 static bool fail_one(void **state, const struct texts *texts, enum disk_fault fault, unsigned at,
 		     bool lasting)
 {
-	char *path = in(state, "state.db");
-	char *copy = in(state, "copy.db");
+	char *path = test_dir_file(state, "state.db");
+	char *copy = test_dir_file(state, "copy.db");
 	char why[STORE_MAX_WHY] = "";
 	struct sample sample;
 	char *text;
@@ -118,7 +98,7 @@ static bool fail_one(void **state, const struct texts *texts, enum disk_fault fa
 	sample_commit(&sample);
 	assert_false(store_is_dirty(sample.store));
 	sample_close(&sample);
-	text = load(path);
+	text = dump_of(path);
 	assert_string_equal(text, texts->after);
 	free(text);
 	free(copy);
@@ -128,7 +108,7 @@ static bool fail_one(void **state, const struct texts *texts, enum disk_fault fa
 
 static void know(void **state, struct texts *texts)
 {
-	char *path = in(state, "known.db");
+	char *path = test_dir_file(state, "known.db");
 
 	texts->before = text_after(path, BEFORE);
 	texts->half = text_after(path, BEFORE + 1);
@@ -182,7 +162,7 @@ static void test_read_only(void **state)
 /* Many commits fail, one after another, and what they were to write piles up. */
 static void test_for_a_long_time(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	char *expected = text_after(path, 60);
 	char why[STORE_MAX_WHY];
 	struct sample sample;
@@ -202,7 +182,7 @@ static void test_for_a_long_time(void **state)
 	assert_int_equal(stats.failures, 60);
 	assert_int_equal(stats.commits, 1);
 	sample_close(&sample);
-	text = load(path);
+	text = dump_of(path);
 	assert_string_equal(text, expected);
 	free(text);
 	free(expected);
@@ -212,7 +192,7 @@ static void test_for_a_long_time(void **state)
 /* The log can't be moved into the file, and then it can: nothing else depends on it. */
 static void test_tidying(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	char *expected = text_after(path, 3);
 	char why[STORE_MAX_WHY] = "";
 	struct sample sample;
@@ -235,7 +215,7 @@ static void test_tidying(void **state)
 	}
 	assert_non_null(strstr(why, "tidied"));
 	sample_close(&sample);
-	text = load(path);
+	text = dump_of(path);
 	assert_string_equal(text, expected);
 	free(text);
 	free(expected);
@@ -257,8 +237,8 @@ static void check_if_killed(const char *path, const char *copy, const char *expe
 static void check_attempts(void **state, bool new_turn)
 {
 	static const size_t lens[] = { 120000, 90000, 60000, 30000 };
-	char *path = in(state, "state.db");
-	char *copy = in(state, "copy.db");
+	char *path = test_dir_file(state, "state.db");
+	char *copy = test_dir_file(state, "copy.db");
 	char *expected = text_after(path, 3);
 	char why[STORE_MAX_WHY];
 	struct sample sample;
@@ -333,8 +313,8 @@ static void fill(const char *path)
 static void test_really_full(void **state)
 {
 	char *dir = *state;
-	char *path = in(state, "state.db");
-	char *ballast = in(state, "ballast");
+	char *path = test_dir_file(state, "state.db");
+	char *ballast = test_dir_file(state, "ballast");
 	char why[STORE_MAX_WHY] = "";
 	struct sample sample;
 	char *expected, *text;
@@ -356,7 +336,7 @@ static void test_really_full(void **state)
 	sample_step(&sample, 5);
 	sample_commit(&sample);
 	sample_close(&sample);
-	text = load(path);
+	text = dump_of(path);
 	assert_string_equal(text, expected);
 	free(text);
 	free(expected);
@@ -369,8 +349,8 @@ out:
 static void test_really_read_only(void **state)
 {
 	char *dir = *state;
-	char *path = in(state, "state.db");
-	char *new_path = in(state, "new.db");
+	char *path = test_dir_file(state, "state.db");
+	char *new_path = test_dir_file(state, "new.db");
 	char why[STORE_MAX_WHY] = "";
 	struct sample sample;
 	struct store *store = NULL;

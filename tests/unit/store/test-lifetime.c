@@ -16,26 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static char *in(void **state, const char *name)
-{
-	char *path;
-
-	assert_true(asprintf(&path, "%s/%s", (char *)*state, name) >= 0);
-	return path;
-}
-
-static char *load(const char *path)
-{
-	char why[STORE_MAX_WHY];
-	int error;
-	char *text = dump_file(path, &error, why);
-
-	if (text == NULL) {
-		fail_msg("%d: %s", error, why);
-	}
-	return text;
-}
-
 /* ---- a model: counters by path, under numbers that change with each start ---- */
 
 #define MAX_IDS 64u
@@ -259,7 +239,7 @@ static void cut(struct model *model)
 
 static void test_counters_over_restarts(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	char why[STORE_MAX_WHY];
 	struct model model = { .next = 0 };
 
@@ -297,7 +277,7 @@ static void test_counters_over_restarts(void **state)
 
 static void test_two_daemons(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct store *first = NULL, *second = NULL;
 	char why[STORE_MAX_WHY], moved[STORE_MAX_WHY];
 
@@ -319,7 +299,7 @@ static void test_paths(void **state)
 	struct sample sample;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		char *path = in(state, names[i]);
+		char *path = test_dir_file(state, names[i]);
 		char *text;
 
 		sample_open(&sample, path);
@@ -327,7 +307,7 @@ static void test_paths(void **state)
 		sample_commit(&sample);
 		sample_close(&sample);
 		assert_int_equal(access(path, R_OK), 0);
-		text = load(path);
+		text = dump_of(path);
 		assert_true(strlen(text) > 100);
 		free(text);
 		free(path);
@@ -336,7 +316,7 @@ static void test_paths(void **state)
 
 static void test_no_such_directory(void **state)
 {
-	char *path = in(state, "none/state.db");
+	char *path = test_dir_file(state, "none/state.db");
 	struct store *store = NULL;
 	char why[STORE_MAX_WHY];
 
@@ -382,7 +362,7 @@ static void assert_untouched(const char *path, int expected, const char *word)
 
 static void test_newer_version(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 
 	sample_open(&sample, path);
@@ -394,7 +374,7 @@ static void test_newer_version(void **state)
 
 static void test_another_programs_database(void **state)
 {
-	char *path = in(state, "other.db");
+	char *path = test_dir_file(state, "other.db");
 
 	exec(path, "CREATE TABLE t (a)");
 	assert_untouched(path, STORE_E_DAMAGED, "another program");
@@ -403,7 +383,7 @@ static void test_another_programs_database(void **state)
 
 static void test_version_that_never_was(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 
 	sample_open(&sample, path);
@@ -424,7 +404,7 @@ static void test_steps_from_older_versions(void **state)
 			 " PRIMARY KEY (path, kind, unit, duration)) STRICT, WITHOUT ROWID;"
 			 "UPDATE metric SET sum = row_sum(4, name, kind, max_counters, overflow, expire_after)" },
 	};
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 	sqlite3 *db;
 	char *before, *after;
@@ -433,7 +413,7 @@ static void test_steps_from_older_versions(void **state)
 	sample_step(&sample, 1);
 	sample_commit(&sample);
 	sample_close(&sample);
-	before = load(path);
+	before = dump_of(path);
 	exec(path, "DELETE FROM usage; UPDATE meta SET value = 0, sum = 0 WHERE key LIKE 'usage.%';"
 		   "DROP TABLE usage; UPDATE metric SET sum = 0; PRAGMA user_version = -1");
 
@@ -450,7 +430,7 @@ static void test_steps_from_older_versions(void **state)
 		SQLITE_OK);
 	assert_int_equal(schema_check(db), SQLITE_OK);
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-	after = load(path);
+	after = dump_of(path);
 	/* But for usage, which comes last. */
 	assert_non_null(strstr(before, "usage"));
 	*strstr(before, "usage") = '\0';
@@ -464,7 +444,7 @@ static void test_steps_from_older_versions(void **state)
 
 static void test_moved_aside(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	char moved[STORE_MAX_WHY] = "", lost[STORE_MAX_WHY] = "";
 	struct sample sample;
 	char *before, *after;
@@ -473,18 +453,18 @@ static void test_moved_aside(void **state)
 	sample_step(&sample, 0);
 	sample_commit(&sample);
 	sample_close(&sample);
-	before = load(path);
+	before = dump_of(path);
 	exec(path, "PRAGMA user_version = 99");
 	assert_int_equal(store_move_aside(path, 1700000000000000000, moved, lost), 0);
 	assert_non_null(strstr(moved, "state.db.aside-20231114T221320Z"));
 	assert_non_null(strstr(
 		lost,
 		"161 counters, 1 limits set at run time and 2 sessions, as of 2023-11-14T22:13:20Z"));
-	after = load(path);
+	after = dump_of(path);
 	assert_string_equal(after, "");
 	free(after);
 	exec(moved, "PRAGMA user_version = 1");
-	after = load(moved);
+	after = dump_of(moved);
 	assert_string_equal(after, before);
 	free(after);
 	free(before);
@@ -495,7 +475,7 @@ static void test_garbage_moved_aside(void **state)
 {
 	static uint8_t garbage[] = "SQLite format 3\0 but not really";
 	const struct file_bytes bytes = { .at = garbage, .len = sizeof(garbage) };
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	char moved[STORE_MAX_WHY] = "", lost[STORE_MAX_WHY] = "";
 	struct file_bytes after;
 
@@ -510,7 +490,7 @@ static void test_garbage_moved_aside(void **state)
 	after = file_bytes_read(moved, "-wal");
 	assert_int_equal(after.len, bytes.len);
 	free(after.at);
-	free(load(path));
+	free(dump_of(path));
 	free(path);
 }
 
@@ -519,7 +499,7 @@ static void test_garbage_moved_aside(void **state)
 static void test_moved_while_in_use(void **state)
 {
 	static const char *const suffixes[] = { "", "-wal" };
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	char why[STORE_MAX_WHY];
 	struct sample sample;
 	unsigned step = 0;
@@ -540,7 +520,7 @@ static void test_moved_while_in_use(void **state)
 		sample_commit(&sample);
 	}
 	sample_close(&sample);
-	free(load(path));
+	free(dump_of(path));
 	free(path);
 }
 
@@ -564,7 +544,7 @@ static int any_counter(void *ctx, const char *path, size_t len, int64_t own, int
 
 static void test_dropped_at_load(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	uint32_t next = 0;
 	const struct store_sink sink = { .ctx = &next,
 					 .metric = skip_metric,
@@ -582,7 +562,7 @@ static void test_dropped_at_load(void **state)
 	sample_step(&sample, 1);
 	sample_commit(&sample);
 	sample_close(&sample);
-	text = load(path);
+	text = dump_of(path);
 	assert_non_null(strstr(text, "usage "));
 	free(text);
 	assert_int_equal(store_open(path, &store, why), 0);
@@ -590,7 +570,7 @@ static void test_dropped_at_load(void **state)
 	assert_true(store_is_dirty(store));
 	assert_int_equal(store_commit(store, why), 0);
 	(void)store_close(store);
-	text = load(path);
+	text = dump_of(path);
 	assert_null(strstr(text, "usage "));
 	free(text);
 	free(path);
@@ -604,7 +584,7 @@ static void test_usage_goes_with_its_counter(void **state)
 					    .window = { .kind = WINDOW_PER,
 							.duration_ns = 1000000000 },
 					    .count = 5 };
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 	char *text;
 
@@ -614,7 +594,7 @@ static void test_usage_goes_with_its_counter(void **state)
 	assert_int_equal(store_gone(sample.store, 4, 0), 0);
 	sample_commit(&sample);
 	sample_close(&sample);
-	text = load(path);
+	text = dump_of(path);
 	assert_null(strstr(text, "usage "));
 	assert_null(strstr(text, "team-4"));
 	free(text);
@@ -625,7 +605,7 @@ static void test_growth_of_a_stranger(void **state)
 {
 	struct engine_growth growth = { .id = 500, .added = 1 };
 	const struct cut cut = { .growth = &growth, .n_growth = 1 };
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 
 	sample_open(&sample, path);
@@ -653,7 +633,7 @@ static void test_used(void **state)
 		{ .id = 5, .charged = 3, .taken = 8 },
 	};
 	const struct cut cut = { .growth = growth, .n_growth = 3 };
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	int64_t used[8] = { 0 };
 	struct sample sample;
 

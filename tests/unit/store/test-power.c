@@ -18,14 +18,6 @@
 
 static char *texts[COMMITS + 2]; /* after so many commits */
 
-static char *in(void **state, const char *name)
-{
-	char *path;
-
-	assert_true(asprintf(&path, "%s/%s", (char *)*state, name) >= 0);
-	return path;
-}
-
 /* What the file says after each of the commits, found without a disk that fails. */
 static void know_the_texts(const char *path)
 {
@@ -86,8 +78,8 @@ static void check(const char *path, size_t len, enum disk_loss loss, struct test
 
 static void test_power(void **state)
 {
-	char *path = in(state, "state.db");
-	char *found = in(state, "found.db");
+	char *path = test_dir_file(state, "state.db");
+	char *found = test_dir_file(state, "found.db");
 	struct test_random random;
 	size_t n;
 
@@ -143,8 +135,8 @@ static void record_attempts(const char *path)
 
 static void test_attempts(void **state)
 {
-	char *path = in(state, "state.db");
-	char *found = in(state, "found.db");
+	char *path = test_dir_file(state, "state.db");
+	char *found = test_dir_file(state, "found.db");
 	struct test_random random;
 	char why[STORE_MAX_WHY];
 	int error;

@@ -14,14 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char *in(void **state, const char *name)
-{
-	char *path;
-
-	assert_true(asprintf(&path, "%s/%s", (char *)*state, name) >= 0);
-	return path;
-}
-
 /* What the tool prints. */
 static void ask(const char *path, const char *sql, char answer[4096])
 {
@@ -48,7 +40,7 @@ static void assert_answer(const char *path, const char *sql, const char *expecte
 
 static void test_views_with_the_tool(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 
 	if (system("command -v sqlite3 >/dev/null") != 0) {
@@ -108,7 +100,7 @@ static void test_numbers_of_all_sizes(void **state)
 					   -0x0123456789abcdef };
 	struct engine_growth growth[8];
 	struct cut cut = { .growth = growth, .n_growth = 8 };
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 	sqlite3 *db;
 	sqlite3_stmt *statement;
@@ -169,7 +161,7 @@ static void commit_and_tidy(struct sample *sample, unsigned step)
 /* It sees what there was when it began, and nobody waits for it; when it is gone, the log begins anew. */
 static void test_reader_that_takes_long(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 	sqlite3 *reader;
 
@@ -199,7 +191,7 @@ static void test_reader_that_takes_long(void **state)
 /* One who has the file open does not keep the daemon from starting, also after it was killed. */
 static void test_start_with_a_reader(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 	sqlite3 *reader;
 	char why[STORE_MAX_WHY];
@@ -254,8 +246,8 @@ static bool seems_in_use(const char *path)
  */
 static void test_readers_see_that_it_is_in_use(void **state)
 {
-	char *path = in(state, "state.db");
-	char *log_index = in(state, "state.db-shm");
+	char *path = test_dir_file(state, "state.db");
+	char *log_index = test_dir_file(state, "state.db-shm");
 	struct sample sample;
 
 	sample_open(&sample, path);

@@ -9,32 +9,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static char *in(void **state, const char *name)
-{
-	char *path;
-
-	assert_true(asprintf(&path, "%s/%s", (char *)*state, name) >= 0);
-	return path;
-}
-
 static void assert_dump(const char *path, const char *expected)
 {
-	char why[STORE_MAX_WHY];
-	int error;
-	char *text = dump_file(path, &error, why);
+	char *text = dump_of(path);
 
-	if (error != 0) {
-		fail_msg("%d: %s", error, why);
-	}
 	assert_string_equal(text, expected);
 	free(text);
 }
 
 static void test_file_is_made_whole(void **state)
 {
-	char *path = in(state, "state.db");
-	char *wal = in(state, "state.db-wal");
-	char *other = in(state, "state.db-new");
+	char *path = test_dir_file(state, "state.db");
+	char *wal = test_dir_file(state, "state.db-wal");
+	char *other = test_dir_file(state, "state.db-new");
 
 	assert_dump(path, "");
 	assert_int_equal(access(path, R_OK), 0);
@@ -61,21 +48,9 @@ static void assert_no_line(const char *text, const char *line)
 	}
 }
 
-static char *load(const char *path)
-{
-	char why[STORE_MAX_WHY];
-	int error;
-	char *text = dump_file(path, &error, why);
-
-	if (error != 0) {
-		fail_msg("%d: %s", error, why);
-	}
-	return text;
-}
-
 static void test_round_trip(void **state)
 {
-	char *path = in(state, "state.db");
+	char *path = test_dir_file(state, "state.db");
 	struct sample sample;
 	char *text;
 
@@ -85,7 +60,7 @@ static void test_round_trip(void **state)
 	sample_commit(&sample);
 	assert_false(store_is_dirty(sample.store));
 	sample_close(&sample);
-	text = load(path);
+	text = dump_of(path);
 	assert_line(text, "counter requests 1 0 1700000000000000000\n");
 	assert_line(text, "counter slots/team-11 12 0 1700000000000000011\n");
 	assert_line(text, "held 00000000000000000000000000000000 slots/team-9 1\n");
@@ -104,8 +79,8 @@ static void test_round_trip(void **state)
 /* Steps in one commit or each in its own: the file says the same. */
 static void test_steps_add_up(void **state)
 {
-	char *each = in(state, "each.db");
-	char *once = in(state, "once.db");
+	char *each = test_dir_file(state, "each.db");
+	char *once = test_dir_file(state, "once.db");
 	struct sample a, b;
 	char *text;
 
@@ -119,7 +94,7 @@ static void test_steps_add_up(void **state)
 	sample_commit(&b);
 	sample_close(&a);
 	sample_close(&b);
-	text = load(each);
+	text = dump_of(each);
 	assert_dump(once, text);
 	assert_line(text, "held 01020300000000000000000000000000 slots/team-3 40\n");
 	assert_line(text, "held 00000000000000000000000000000000 slots/team-9 1\n");

@@ -41,16 +41,6 @@ static json_t *exact_or_null(int64_t value)
 	return value == QUOTA_NONE ? json_null() : exact(value);
 }
 
-/* Gives up the reference to `object`; NULL: there was no memory for it. */
-static void reply_json(struct http *http, struct evhttp_request *request, json_t *object)
-{
-	char *text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
-
-	json_decref(object);
-	reply_take(http, request, HTTP_OK, "application/json", text,
-		   text != NULL ? strlen(text) : 0);
-}
-
 /* ---- parameters ---- */
 
 struct parameters {
@@ -307,7 +297,7 @@ void api_counters(struct http *http, struct evhttp_request *request)
 		json_decref(object);
 		object = NULL;
 	}
-	reply_json(http, request, object);
+	reply_json(http, request, HTTP_OK, object);
 }
 
 /* ---- tree ---- */
@@ -392,7 +382,7 @@ void api_tree(struct http *http, struct evhttp_request *request)
 		object = NULL;
 	}
 	parameters_free(parameters);
-	reply_json(http, request, object);
+	reply_json(http, request, HTTP_OK, object);
 }
 
 /* ---- explain ---- */
@@ -509,9 +499,9 @@ void api_explain(struct http *http, struct evhttp_request *request)
 		reply_engine_error(http, request, r, path, parameters->paths[0].len);
 	} else if (explaining.failed) {
 		json_decref(object);
-		reply_json(http, request, NULL);
+		reply_json(http, request, HTTP_OK, NULL);
 	} else {
-		reply_json(http, request, object);
+		reply_json(http, request, HTTP_OK, object);
 	}
 	parameters_free(parameters);
 }

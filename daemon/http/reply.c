@@ -106,22 +106,29 @@ void reply_text(struct http *http, struct evhttp_request *request, int code, con
 	reply_take(http, request, code, "text/plain; charset=utf-8", text, len);
 }
 
+void reply_json(struct http *http, struct evhttp_request *request, int code, json_t *object)
+{
+	size_t len = object != NULL ? json_dumpb(object, NULL, 0, JSON_COMPACT) : 0;
+	char *text = len > 0 ? malloc(len + 1) : NULL;
+
+	if (text != NULL) {
+		(void)json_dumpb(object, text, len, JSON_COMPACT);
+		text[len++] = '\n';
+	}
+	json_decref(object);
+	reply_take(http, request, code, "application/json", text, len);
+}
+
 void reply_error(struct http *http, struct evhttp_request *request, int code, const char *format,
 		 ...)
 {
-	char *text, *json = NULL;
-	json_t *object;
 	va_list args;
 	size_t len;
+	char *text;
 
 	va_start(args, format);
 	text = format_text(&len, format, args);
 	va_end(args);
-	object = text != NULL ? json_pack("{s:s}", "error", text) : NULL;
-	if (object != NULL) {
-		json = json_dumps(object, JSON_COMPACT);
-		json_decref(object);
-	}
+	reply_json(http, request, code, text != NULL ? json_pack("{s:s}", "error", text) : NULL);
 	free(text);
-	reply_take(http, request, code, "application/json", json, json != NULL ? strlen(json) : 0);
 }

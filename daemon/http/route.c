@@ -1,9 +1,14 @@
 /* From a request to who serves it. */
 #include "daemon/daemon.h"
+#include "daemon/http/host.h"
 #include "daemon/http/thread.h"
 
+#include <event2/bufferevent.h>
 #include <event2/http.h>
 #include <string.h>
+#include <sys/socket.h>
+
+#define FORBIDDEN 403 /* which evhttp has no word for */
 
 static enum daemon_state state_of(const struct http *http)
 {
@@ -63,6 +68,18 @@ static const struct {
 
 #define N_ROUTES (sizeof(routes) / sizeof(routes[0]))
 
+/* Over a loopback address: see host.h. */
+static bool is_over_loopback(struct evhttp_request *request)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(request);
+	int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+	struct sockaddr_storage address = { 0 };
+	socklen_t len = sizeof(address);
+
+	return getsockname(fd, (struct sockaddr *)&address, &len) == 0 &&
+	       host_is_loopback((struct sockaddr *)&address);
+}
+
 void route(struct evhttp_request *request, void *arg)
 {
 	struct http *http = arg;
@@ -71,6 +88,12 @@ void route(struct evhttp_request *request, void *arg)
 	const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
 
 	http_count(&http->stats.requests);
+	if (!host_is_near(evhttp_request_get_host(request)) && is_over_loopback(request)) {
+		reply_error(
+			http, request, FORBIDDEN,
+			"the name in Host could be a web page's: ask for localhost, or for an address");
+		return;
+	}
 	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
 		(void)evhttp_add_header(evhttp_request_get_output_headers(request), "Allow",
 					"GET, HEAD");

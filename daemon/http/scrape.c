@@ -230,6 +230,7 @@ static void put_headers(struct evhttp_request *request, enum sheet_format format
 				format == SHEET_OPENMETRICS ? TYPE_OPENMETRICS : TYPE_TEXT);
 	(void)evhttp_add_header(headers, "Vary", "Accept, Accept-Encoding");
 	(void)evhttp_add_header(headers, "Cache-Control", "no-store");
+	(void)evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
 	if (gzip) {
 		(void)evhttp_add_header(headers, "Content-Encoding", "gzip");
 	}

@@ -6,6 +6,7 @@
  */
 #include "daemon/http/http.h"
 
+#include <jansson.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/queue.h>
@@ -61,6 +62,8 @@ void reply_take(struct http *http, struct evhttp_request *request, int code, con
 		char *text, size_t len);
 void reply_text(struct http *http, struct evhttp_request *request, int code, const char *format,
 		...) __attribute__((format(printf, 4, 5)));
+/* Gives up the reference to `object`; NULL: there was no memory for it. */
+void reply_json(struct http *http, struct evhttp_request *request, int code, json_t *object);
 /* {"error": "..."} */
 void reply_error(struct http *http, struct evhttp_request *request, int code, const char *format,
 		 ...) __attribute__((format(printf, 4, 5)));

@@ -4,11 +4,12 @@ import gzip
 import json
 import os
 import random
+import re
 import socket
 import struct
 import unittest
 
-from world import Case, Daemon, Reply, read_all, wait
+from world import PATIENCE, Case, Daemon, Reply, has_ipv6_loopback, read_all, wait
 
 MORE = """
 [metric requests]
@@ -146,6 +147,13 @@ class Api(Case):
         self.assertTrue(level["source"].startswith(self.daemon.config + ":"))
         self.json("/api/v1/quota/explain?path=nothing", 404)
 
+    def test_lines(self):
+        """What is read by people ends as a line does, whatever it is."""
+        for path in ("/api/v1/tree", "/api/v1/counters?path=big", "/api/v1/quota/explain?path=big", "/api/v1/tree?x", "/x",
+                     "/", "/healthz", "/readyz", "/metrics"):
+            body = self.daemon.get(path).body
+            self.assertTrue(body.endswith(b"\n") and not body.endswith(b"\n\n"), path)
+
     def test_wrong_parameters(self):
         for path in ("counters", "counters?pat=x", "counters?path=%4", "counters?path=%4g",
                      "counters?depth=1&path=x", "counters?path=x&consistency=none",
@@ -173,6 +181,31 @@ class Api(Case):
         self.assertEqual(self.daemon.get("/x", "BREW").status, 501)
         after = self.daemon.get("/api/v1/tree?path=requests&consistency=exact").body
         self.assertEqual(json.loads(before)["counters"], json.loads(after)["counters"])
+
+
+class Hosts(unittest.TestCase):
+    """A page of a stranger's whose name leads to 127.0.0.1 reads nothing."""
+
+    def test_names(self):
+        daemon = Daemon("listen = http:[::1]:0" if has_ipv6_loopback() else "")
+        daemon.add({"x": 1})
+        ports = [("127.0.0.1", daemon.port)]
+        ports += [("::1", int(port)) for port in re.findall(r"listening on http:\[::1\]:(\d+)", daemon.log())]
+        for host, port in ports:
+            for path in ("/metrics", "/api/v1/tree", "/healthz", "/nothing"):
+                for name in ("evil.example", "evil.example:%d" % port, "127.0.0.1.evil.example", "\xff.\xfe", "a.b:c:1"):
+                    reply = self.ask((host, port), path, b"Host: %s\r\n" % name.encode("latin-1"))
+                    self.assertEqual(reply.status, 403, name)
+                    self.assertIn(b"localhost", reply.body)
+            for head in (b"", b"Host:\r\n", b"Host: localhost\r\n", b"Host: LocalHost.:%d\r\n" % port,
+                         b"Host: 127.0.0.1:%d\r\n" % port, b"Host: [::1]:%d\r\n" % port, b"Host: here\r\n"):
+                self.assertEqual(self.ask((host, port), "/metrics", head).status, 200, head)
+        daemon.stop()
+
+    def ask(self, address, path, head):
+        with socket.create_connection(address, PATIENCE) as connection:
+            connection.sendall(b"GET %s HTTP/1.1\r\n%sConnection: close\r\n\r\n" % (path.encode(), head))
+            return Reply(read_all(connection))
 
 
 class Malice(Case):

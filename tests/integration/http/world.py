@@ -30,6 +30,15 @@ def skip(why):
     sys.exit(1 if os.environ.get("CI") == "true" else 77)
 
 
+def has_ipv6_loopback():
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
 def die_with_us():
     """A process that is started so does not outlive the test, however that ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define FAKE_WAIT_MS 30000
+#define FAKE_SHORT_MS \
+	1000 /* a time that is to run out, but not before the daemon's side has seen what was sent */
 
 struct fake {
 	int listener;

@@ -112,7 +112,7 @@ static int ask_one_shortly(struct fixture *fixture)
 {
 	static const char *const paths[] = { "m" };
 
-	return ration_get(fixture->client, paths, 1, RATION_FRESH, 50, fixture->values,
+	return ration_get(fixture->client, paths, 1, RATION_FRESH, FAKE_SHORT_MS, fixture->values,
 			  &fixture->view);
 }
 

@@ -457,7 +457,8 @@ static void test_a_window_of_numbers(void **state)
 static void test_a_late_grant_is_undone(void **state)
 {
 	struct fixture *fixture = *state;
-	struct asker one = ASKER(.n_items = 2, .timeout_ms = 50), two = ASKER(.timeout_ms = 50);
+	struct asker one = ASKER(.n_items = 2, .timeout_ms = FAKE_SHORT_MS),
+		     two = ASKER(.timeout_ms = FAKE_SHORT_MS);
 	struct fake_peer peer;
 	uint64_t id;
 
@@ -480,7 +481,8 @@ static void test_a_late_grant_is_undone(void **state)
 static void test_what_nobody_wants_is_not_done_anew(void **state)
 {
 	struct fixture *fixture = *state;
-	struct asker one = ASKER(.timeout_ms = 50), two = ASKER(.timeout_ms = 50);
+	struct asker one = ASKER(.timeout_ms = FAKE_SHORT_MS),
+		     two = ASKER(.timeout_ms = FAKE_SHORT_MS);
 	struct fake_peer peer;
 
 	begin(fixture, &peer);
@@ -506,7 +508,7 @@ static void test_what_nobody_wants_is_not_done_anew(void **state)
 static void test_an_uncharge_is_done_late(void **state)
 {
 	struct fixture *fixture = *state;
-	struct asker one = ASKER(.uncharges = true, .timeout_ms = 50);
+	struct asker one = ASKER(.uncharges = true, .timeout_ms = FAKE_SHORT_MS);
 	struct fake_peer peer;
 
 	begin(fixture, &peer);
@@ -611,7 +613,7 @@ static void test_closing_where_end_is_unknown(void **state)
 static void test_closing_with_charges_under_way(void **state)
 {
 	struct fixture *fixture = *state;
-	struct asker one = ASKER(.timeout_ms = 20);
+	struct asker one = ASKER(.timeout_ms = FAKE_SHORT_MS);
 	struct fake_peer peer;
 
 	begin(fixture, &peer);

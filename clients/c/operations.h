@@ -75,7 +75,7 @@ struct operations {
 	size_t max_bytes;	       /* with as much in it no new ones are sent */
 	bool keeps;		       /* the daemon has a state file */
 	uint64_t durable; /* up to here the daemon has said so, of some before it has answered them */
-	uint64_t used_up;	       /* the Welcome's last_operation */
+	uint64_t used_up; /* the Welcome's last_operation */
 };
 
 void operations_init(struct operations *operations, size_t max_bytes);

@@ -17,6 +17,7 @@
 #include <event2/http.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <zlib.h>
 
 #define SCRAPE_PIECE ((size_t)64 << 10)
@@ -222,6 +223,20 @@ static const char *find_header(struct evhttp_request *request, const char *name)
 	return evhttp_find_header(evhttp_request_get_input_headers(request), name);
 }
 
+/*
+ * A page has no length in front of it. HTTP/1.0 knows no chunks, so there the connection's end is the page's; evhttp would keep it where that was
+ * asked for, and say that the length is 0.
+ */
+static void let_it_close(struct evhttp_request *request)
+{
+	const char *wish = find_header(request, "Connection");
+
+	/* As evhttp looks at it. HTTP/1.1 keeps a connection without a word. */
+	if (wish != NULL && strncasecmp(wish, "keep-alive", strlen("keep-alive")) == 0) {
+		(void)evhttp_remove_header(evhttp_request_get_input_headers(request), "Connection");
+	}
+}
+
 static void put_headers(struct evhttp_request *request, enum sheet_format format, bool gzip)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
@@ -291,6 +306,7 @@ void scrape_serve(struct http *http, struct evhttp_request *request)
 	evhttp_connection_set_closecb(evhttp_request_get_connection(request), on_closed, scrape);
 	/* So a page has all that was added before it was asked for. */
 	engine_flush(http->daemon->engine, clock_wall_ns());
+	let_it_close(request);
 	put_headers(request, format, gzip);
 	evhttp_send_reply_start(request, HTTP_OK, NULL);
 	self_put(&scrape->sheet, http->daemon);

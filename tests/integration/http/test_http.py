@@ -75,6 +75,17 @@ class Metrics(Case):
         self.assertNotIn(b"chunked", head)
         self.assertIn(b"\nrequests_total{", body)
 
+    def test_http_1_0_kept_alive(self):
+        """Without chunks a page ends with its connection, whatever was asked for; what has a length leaves it open."""
+        text = self.daemon.raw(b"GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+                               b"GET /metrics HTTP/1.0\r\nConnection: Keep-Alive, TE\r\n\r\n")
+        health = Reply(text)
+        self.assertEqual((health.body, health.headers["connection"]), (b"ok\n", "keep-alive"))
+        head, _, body = health.rest.partition(b"\r\n\r\n")
+        self.assertNotIn(b"keep-alive", head.lower())
+        self.assertNotIn(b"content-length", head.lower())
+        self.assertIn(b"\nrequests_total{", body)
+
     def test_head(self):
         for path in ("/metrics", "/healthz", "/api/v1/tree", "/nothing"):
             text = self.daemon.raw(b"HEAD %s HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n" %

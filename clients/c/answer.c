@@ -120,13 +120,13 @@ static void take_welcome(struct link *link, const struct welcome *welcome, int64
 	}
 	if (welcome->last_batch >= outbox->next_number) {
 		/* Not a session of ours. What was never sent can't be among what it has applied: start another one. */
-		link_forget(link);
+		link_leave_session(link);
 		link_fail(link, now,
 			  "the daemon knows the session by batches that were never sent");
 		return;
 	}
 	if (!operations_welcome(link->operations, welcome, fate, now, &lost)) {
-		link_forget(link);
+		link_leave_session(link);
 		link_fail(link, now,
 			  "the daemon knows the session by operations that were never sent");
 		return;
@@ -297,6 +297,10 @@ static void take_goodbye(struct link *link, const struct error_body *goodbye, in
 	if (is_ours(goodbye->code)) {
 		link_fault(link, goodbye->code, &goodbye->text, now);
 	} else {
+		if (goodbye->code == CODE_ABORTED) {
+			/* Somebody else has it, a copy of this process perhaps: to take it back would go on for ever. */
+			link_leave_session(link);
+		}
 		link_fail(link, now, "the daemon ended the connection: %s: %.*s",
 			  ration_code_name((int)goodbye->code), (int)goodbye->text.len,
 			  goodbye->text.at);

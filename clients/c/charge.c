@@ -202,6 +202,7 @@ static void take(struct operation *operation, enum operation_end end, const stru
 	/* The operation comes first in it. */
 	struct charging *charging = (struct charging *)(void *)operation;
 	struct ration *client = charging->client;
+	static const char lost[] = "the daemon has forgotten the session, and what it held";
 
 	(void)now;
 	if (!charging->waited_for) {
@@ -209,7 +210,7 @@ static void take(struct operation *operation, enum operation_end end, const stru
 	} else if (end == OPERATION_UNREACHABLE) {
 		finish(charging, -ENOTCONN, client->link.text, strlen(client->link.text));
 	} else if (end == OPERATION_LOST) {
-		finish(charging, -ENOTCONN, "the session was lost", 20);
+		finish(charging, -ECANCELED, lost, sizeof(lost) - 1);
 	} else if (reply->type == REPLY_CHARGED) {
 		take_charged(charging, &reply->charged);
 	} else if (reply->type == REPLY_UNCHARGED) {
@@ -273,7 +274,7 @@ static int abandon(struct charging *charging)
 	} else {
 		charging->waited_for = false;
 		charging->operation.unwanted = is_charge;
-		charging->operation.dies_with_session = is_charge || !charging->detached;
+		charging->operation.dies_with_session |= is_charge;
 		is_up = true;
 	}
 	if (!is_up) {
@@ -491,6 +492,7 @@ int ration_uncharge(struct ration *client, const char *path, int64_t n, bool det
 		return error_set(-ENOMEM, "no memory");
 	}
 	charging->detached = detached;
+	charging->operation.dies_with_session = !detached;
 	charging->operation.request = (struct request){
 		.type = REQUEST_UNCHARGE,
 		.uncharge = { .path = charging->items[0].path, .amount = n, .detached = detached },

@@ -66,6 +66,11 @@ void link_forget(struct link *link)
 	(void)new_session(link);
 }
 
+void link_leave_session(struct link *link)
+{
+	(void)new_session(link);
+}
+
 /* ---- ending ---- */
 
 /* xorshift64 (Marsaglia 2003). */

@@ -86,6 +86,9 @@ void link_deinit(struct link *link);
 /* In the child of a fork: a new session and no connection; the parent's goes on untouched. */
 void link_forget(struct link *link);
 
+/* Leave the session behind: the next connection begins another one, and the daemon will say that it knows nothing of it. */
+void link_leave_session(struct link *link);
+
 /* Is it time to look the daemon's address up (dial_begin on link->dial, without the lock) and hand it over? */
 bool link_wants_dial(const struct link *link, int64_t now);
 /* The result of dial_begin. */

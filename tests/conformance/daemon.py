@@ -8,6 +8,7 @@ import time
 import wire
 
 CODES = {"NOT_FOUND": 5, "UNIMPLEMENTED": 12}
+KINDS = {"counter": 0, "gauge": 1}
 LIMITS = dict(
     max_frame=1 << 20,
     max_handles=1000000,
@@ -79,7 +80,8 @@ class Daemon:
         self.inbox = []  # requests for the script
         self.flushes = []
         self.session = None
-        self.refused, self.values = {}, {}
+        self.left = None  # a session that the client must not come back with
+        self.refused, self.values, self.kinds = {}, {}, {}
         self.flush_error = None
         self.auto = None  # a Welcome for each Hello to come
         self.applies = False  # Adds are answered here
@@ -185,6 +187,8 @@ class Daemon:
             raise Broken(f"a session of {len(hello.session)} bytes")
         if self.session not in (None, hello.session):
             raise Broken("another session than on the connection before")
+        if hello.session == self.left:
+            raise Broken("the session that another connection has now")
         self.session = hello.session
         slot.connection.session = hello.session
         slot.connection.piece = self.piece
@@ -229,7 +233,7 @@ class Daemon:
         elif slot.kind == "flush":
             self.flushes.append(slot)
         elif slot.kind == "metric_get":
-            self.answer(slot, "metric", self.messages.Metric(name=slot.request.metric_get.name, kind=1))
+            self.metric(slot)
         elif slot.kind == "end" and slot.connection.session:
             self.session = None
             self.answer(slot, "ended", self.messages.Ended())
@@ -282,6 +286,14 @@ class Daemon:
             else:
                 values.values.add(code=CODES["NOT_FOUND"], text="no such counter")
         self.answer(slot, "values", values)
+
+    def metric(self, slot):
+        name = slot.request.metric_get.name
+        kind = self.kinds.get(name, "gauge")
+        if kind == "none":
+            self.answer(slot, "error", self.messages.Error(code=CODES["NOT_FOUND"], text="no such metric"))
+        else:
+            self.answer(slot, "metric", self.messages.Metric(name=name, kind=KINDS[kind]))
 
     def answer_flushes(self):
         pending = self.current and any(slot.kind == "add" for slot in self.current.slots)

@@ -96,7 +96,9 @@ static void do_durable(const char *tag, char **args)
 
 static void do_needs(const char *tag, char **args)
 {
-	answer(tag, strcmp(args[0], "durable") == 0 ? "ok" : "unsupported");
+	bool has = strcmp(args[0], "durable") == 0 || strcmp(args[0], "open") == 0;
+
+	answer(tag, has ? "ok" : "unsupported");
 }
 
 static void do_get(const char *tag, char **args)
@@ -208,8 +210,9 @@ static void do_lease(const char *tag, char **args)
 static void do_try(const char *tag, char **args)
 {
 	struct ration_lease *lease = get_lease(args[0]);
+	enum ration_fallback fallback = args[2] == NULL ? RATION_CLOSED : RATION_OPEN;
 
-	answer(tag, lease != NULL && ration_try(lease, strtoll(args[1], NULL, 10), RATION_CLOSED)
+	answer(tag, lease != NULL && ration_try(lease, strtoll(args[1], NULL, 10), fallback)
 			    ? "yes"
 			    : "no");
 }

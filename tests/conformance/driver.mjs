@@ -16,8 +16,9 @@ function codeOf(error) {
 		throw error;
 	}
 	const isOurs = error.item === client.url;
+	const names = { UNAVAILABLE: isOurs ? 'UNREACHABLE' : 'UNAVAILABLE', DEADLINE_EXCEEDED: 'TIMEOUT', ABORTED: 'LOST' };
 
-	return isOurs && error.code === 'UNAVAILABLE' ? 'UNREACHABLE' : error.code === 'DEADLINE_EXCEEDED' ? 'TIMEOUT' : error.code;
+	return names[error.code] ?? error.code;
 }
 
 async function charge(words) {
@@ -56,9 +57,9 @@ const commands = {
 	charge: (...words) => charge(words),
 	uncharge: (path, n) => client.uncharge(path, BigInt(n), PATIENCE),
 	lease,
-	try: (name, n) => (leases.get(name).try(Number(n)) ? 'yes' : 'no'),
+	try: (name, n, fallback) => (leases.get(name).try(Number(n), fallback) ? 'yes' : 'no'),
 	return: async (name) => void (await leases.get(name).close(PATIENCE)),
-	needs: (word) => (['durable', 'checks'].includes(word) ? 'ok' : 'unsupported'),
+	needs: (word) => (['durable', 'checks', 'open'].includes(word) ? 'ok' : 'unsupported'),
 	close,
 };
 

@@ -216,12 +216,19 @@ class Player:
         self.daemon.applies = True
 
     def counted(self, step):
-        got = self.daemon.counted.get(step.args[0], 0)
-        if got != int(step.args[1]):
-            raise Broken(f"expected: {step.args[1]}, got: {got}")
+        path, n = step.args[0], int(step.args[1])
+        self.pump(step.text, lambda: self.daemon.counted.get(path, 0) >= n)
+        if self.daemon.counted[path] != n:
+            raise Broken(f"expected: {n}, got: {self.daemon.counted[path]}")
 
     def forget(self, _step):
         self.daemon.session = None
+
+    def another(self, _step):
+        self.daemon.left, self.daemon.session = self.daemon.session, None
+
+    def metric(self, step):
+        self.daemon.kinds[step.args[0]] = step.args[1]
 
     def flush(self, step):
         code = int(step.args[0])
@@ -242,6 +249,8 @@ STEPS = {
     "refuse": Player.refuse,
     "value": Player.value,
     "forget": Player.forget,
+    "another": Player.another,
+    "metric": Player.metric,
     "flush": Player.flush,
     "quiet": Player.quiet,
     "needs": Player.needs,

@@ -11,6 +11,8 @@ PLAIN = {
     "down",
     "up",
     "forget",
+    "another",
+    "metric",
     "refuse",
     "accept",
     "value",

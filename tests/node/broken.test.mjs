@@ -119,15 +119,22 @@ test('a lease without a daemon', async () => {
 	assert.equal(lease.try(3, 'open'), true);
 	assert.equal(lease.opened, 3);
 	await other.start();
+	// Back before there is such a metric: whether it is a counter can't be known yet.
+	await until(() => lease.wait().catch((error) => error.code === 'NOT_FOUND'));
 	other.ctl('quota', 'set', 'spent', '--max', '1000');
 	await until(() => lease.wait().then(() => true, () => false));
-	await client.flush();
 	await until(() => other.total('spent/a') === 3n); // what was granted without it, as an addition
 	assert.equal(lease.try(10), true);
 	await other.stop();
 	await until(() => !client.isConnected && lease.left === 0);
 	assert.equal(lease.try(), false);
-	await client.close({ timeoutMs: 1 }).catch(() => {});
+	const losses = [];
+	client.on('loss', (loss) => losses.push(loss));
+	await assert.rejects(client.close({ timeoutMs: 1 }), { code: 'UNAVAILABLE', text: /^10 on 1 counter could not be delivered/ });
+	assert.deepEqual(losses.map(({ path, amount }) => [path, amount]), [['spent/a', 10]]);
+	assert.equal(lease.try(), false);
+	await lease.close();
+	assert.equal(client.isConnected, false);
 });
 
 test('steps of the clock change nothing', async () => {

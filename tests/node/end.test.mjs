@@ -87,6 +87,20 @@ test('what is held goes back at the end, however it comes', async () => {
 	}
 });
 
+test('what was spent of a lease is counted, however the end comes', async () => {
+	const spend = `
+		await client.setMetric('spent', { kind: 'counter' });
+		const lease = client.lease('spent/a', 10);
+		await lease.wait();
+		lease.try(3);`;
+
+	for (const [i, end] of ['', 'process.exit();', 'lease.try(4); process.exit();', 'await client.close();', 'throw 1;'].entries()) {
+		const { stdout } = await program(daemon.url, `${spend.replaceAll('spent/a', `spent/${i}`)} console.log(lease.left); ${end}`);
+		assert.equal(stdout, '7\n');
+		assert.equal(daemon.total(`spent/${i}`), end.startsWith('lease') ? 7n : 3n);
+	}
+});
+
 test('without a daemon the end comes in time, and says what is lost', async () => {
 	const nowhere = `${daemon.url}-nowhere`;
 	for (const end of ['', 'process.exit(0);', `await client.close({ timeoutMs: 100 }).catch((error) => console.error('rationd: ' + error.message));`]) {

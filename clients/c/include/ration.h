@@ -375,7 +375,7 @@ struct ration_charge_options {
  *
  * What is granted on gauges belongs to the client's session: it goes back by ration_uncharge, by ration_close, or when the process has
  * ended and session_lifetime_ms is over. It is gone when the connection was lost for longer than that, or when a daemon without a state file
- * was started anew. A child after fork holds nothing.
+ * was started anew, or another process has taken the session over (a copy of this one). A child after fork holds nothing.
  *
  * A charge that was granted stays granted if the daemon is killed before it could write it: it is charged again when this client is
  * back, even if others were given the room meanwhile. Then usage is above max by that much until it falls.
@@ -388,8 +388,8 @@ RATION_API void ration_charge_result_free(struct ration_charge_result *result);
 
 /*
  * Give back n of what is charged on a gauge: by this client, or by anybody's detached charges. RATION_FAILED_PRECONDITION: not so much is
- * held there, or not a gauge; nothing was changed then. -ENOTCONN: it was not sent, nothing was done. -ETIMEDOUT: it will be done, once, when
- * the daemon goes on.
+ * held there, or not a gauge; nothing was changed then. -ENOTCONN: it was not sent, nothing was done. -ECANCELED: the daemon
+ * has forgotten the session, and what it held. -ETIMEDOUT: it will be done, once, when the daemon goes on.
  */
 RATION_API int ration_uncharge(struct ration *client, const char *path, int64_t n, bool detached,
 			       int timeout_ms);

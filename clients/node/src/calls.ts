@@ -1,7 +1,7 @@
 import { cancel, later, now, type Timer } from './clock.js';
 import { invalid, RationError } from './error.js';
 import type { Link, Question } from './link.js';
-import { errorOf, type Operation, type OperationBody, type Operations } from './operations.js';
+import { answerOf, errorOf, type Operation, type OperationBody, type Operations } from './operations.js';
 import type { CallOptions } from './types.js';
 import type { Answer, Body } from './wire.js';
 
@@ -132,7 +132,7 @@ export class Calls {
 
 	/** Have an operation done whenever the daemon is there; `done` gets an answer of any kind. */
 	operate(body: OperationBody, done: (answer: Answer, operation: Operation) => void): void {
-		this.#add(body, true, done, () => {});
+		const operation = this.#add(body, true, done, (error) => done(answerOf(error), operation));
 	}
 
 	/** Have an operation done, or say that it was not; `late` gets its answer if that comes when nobody waits any more. */

@@ -9,7 +9,7 @@ import { codeName, invalid, RationError } from './error.js';
 import { deliver, dismiss, enroll, type Bequest } from './exit.js';
 import { Consistency as WireConsistency, Kind as WireKind, type Metric as WireMetric } from './generated/ration_pb.js';
 import { Hold } from './hold.js';
-import { Lease, type LeaseHost, type LeaseOptions } from './lease.js';
+import { Lease, type LeaseBequest, type LeaseHost, type LeaseOptions } from './lease.js';
 import { Link } from './link.js';
 import { Operations } from './operations.js';
 import { Outbox } from './outbox.js';
@@ -62,6 +62,7 @@ export class Client extends EventEmitter<ClientEvents> {
 	readonly #leases = new Set<Lease>();
 	readonly #holds = new Set<Hold>();
 	readonly #warned = new Set<string>();
+	#inherited: Promise<unknown> = Promise.resolve(); // of leases
 	#nextLease = 1;
 	#timer: Timer | undefined;
 	#resting: Promise<void> | undefined;
@@ -378,19 +379,30 @@ export class Client extends EventEmitter<ClientEvents> {
 		const host: LeaseHost = {
 			isUp: () => this.#link.isUp,
 			operate: (body, done) => this.#calls.operate(body, done),
-			addOpened: (at, n) => this.#addOpened(at, n),
+			askKind: (at, done) => this.#askKind(at, done),
+			add: (at, n) => this.#outbox.add(this.#outbox.counter(at), BigInt(n)),
 			wait: (promise, how, give) => this.#calls.wait(promise, how, give),
 			closed: (closed) => this.#leases.delete(closed),
 		};
+		this.#outbox.counter(path); // There is one, should it be needed.
 		const lease = new Lease(host, () => this.#nextLease++, path, want, options);
 		this.#leases.add(lease);
 		return lease;
 	}
 
-	#addOpened(path: string, n: number): void {
+	/** Nobody waits for that, so it keeps no program running. */
+	#askKind(path: string, done: (isCounter: boolean | undefined) => void): void {
 		const [name] = path.split('/', 1) as [string];
 
-		this.metric(name).then((metric) => metric.kind === 'counter' && this.incr(path, n), () => {});
+		this.#link.ask({
+			body: { case: 'metricGet', value: { name } },
+			take: (answer) => {
+				done(answer.case === 'metric' ? kindOf(answer.value.kind) === 'counter' : undefined);
+				return true;
+			},
+			again: () => {},
+			fail: () => done(undefined),
+		});
 	}
 
 	// ---- the end ----
@@ -413,12 +425,14 @@ export class Client extends EventEmitter<ClientEvents> {
 		this.#calls.isClosed = true;
 		this.#outbox.closed = true;
 		dismiss(this);
-		const error = await this.#deliver({ timeoutMs: this.#exitTimeoutMs, ...options });
-		cancel(this.#timer);
+		const why = await this.#deliver({ timeoutMs: this.#exitTimeoutMs, ...options });
 		const closed = new RationError('FAILED_PRECONDITION', 'this client is closed');
-		this.#outbox.giveUp(error?.text ?? '');
 		this.#operations.end(closed);
+		this.#leases.forEach((lease) => lease._end());
+		const error = why === undefined ? undefined : this.#undelivered(why);
+		this.#outbox.giveUp(error?.text ?? '');
 		this.#link.end(closed);
+		cancel(this.#timer);
 		if (error !== undefined) {
 			throw error;
 		}
@@ -429,15 +443,16 @@ export class Client extends EventEmitter<ClientEvents> {
 		await this.close();
 	}
 
-	/** Bring everything to the daemon, for good if it keeps anything, and end the session. Says what could not be done. */
+	/** Bring everything to the daemon, for good if it keeps anything, and end the session. Says why that could not be done. */
 	async #deliver(options: CallOptions): Promise<RationError | undefined> {
 		const rest = this.#calls.restOf(options);
 
 		try {
-			const returned = [...this.#leases].map((lease) => lease._rest());
+			const returned = Promise.all([this.#inherited, ...[...this.#leases].map((lease) => lease._rest())]);
 			if (this.#outbox.isDue || this.#operations.isDue) {
+				this.#send();
+				await this.#calls.wait(returned, rest());
 				await this.#whenApplied(rest());
-				await this.#calls.wait(Promise.all(returned), rest());
 			}
 			if (this.#outbox.isKept || (this.#link.keeps && this.#operations.isKept)) {
 				await this.#settle(rest());
@@ -447,7 +462,7 @@ export class Client extends EventEmitter<ClientEvents> {
 				await this.#calls.ask({ case: 'end', value: {} }, { timeoutMs: most }, undefined, () => true).catch(() => {});
 			}
 		} catch (error) {
-			return this.#undelivered(error instanceof RationError ? error : new RationError('ABORTED', String(error)));
+			return error instanceof RationError ? error : new RationError('ABORTED', String(error));
 		}
 		return undefined;
 	}
@@ -491,11 +506,12 @@ export class Client extends EventEmitter<ClientEvents> {
 
 	/** @internal The program ends now. What is left goes to a process that can wait; what that can't deliver either it says itself. */
 	_exit(): void {
+		const leases = [...this.#leases].map((lease) => lease._bequeath()).filter((one) => one !== undefined);
 		const { amount } = this.#outbox.undelivered();
-		const isDue = this.#outbox.isKept || this.#holds.size > 0;
+		const isDue = this.#outbox.isKept || this.#holds.size > 0 || leases.length > 0;
 		const isHopeless = amount > 0n && Number(amount) === this.#failedAt;
 
-		if (isDue && (isHopeless || this.#exitTimeoutMs === 0 || !deliver(this.#bequeath()))) {
+		if (isDue && (isHopeless || this.#exitTimeoutMs === 0 || !deliver(this.#bequeath(leases)))) {
 			const why = new RationError('UNAVAILABLE', this.#link.reason || 'the program ended');
 			try {
 				writeSync(2, `rationd: ${this.#undelivered(why).message}\n`);
@@ -505,21 +521,35 @@ export class Client extends EventEmitter<ClientEvents> {
 		}
 	}
 
-	#bequeath(): Bequest {
+	#bequeath(leases: readonly LeaseBequest[]): Bequest {
 		return {
 			options: { url: this.url, exitTimeoutMs: this.#exitTimeoutMs, sessionLifetimeMs: this.#lifetimeMs },
 			session: this.#link.session.toString('hex'),
-			nextOperation: this.#operations.nextNew,
+			operations: this.#operations.bequeath(),
+			leases,
 			outbox: this.#outbox.bequeath(),
 		};
 	}
 
 	/** @internal Go on as the client of a process that has ended. */
-	_inherit({ session, nextOperation, outbox }: Bequest): void {
+	_inherit({ session, operations, leases, outbox }: Bequest): void {
 		this.#link.inherit(Buffer.from(session, 'hex'));
-		this.#operations.inherit(nextOperation);
+		this.#operations.inherit(operations);
 		this.#outbox.inherit(outbox);
+		this.#inherited = Promise.all(leases.map((lease) => this.#return(lease)));
 		this.#link.start();
+	}
+
+	/** Report and return a lease of the process that has ended. */
+	#return({ path, lease, spent, isCounter }: LeaseBequest): Promise<void> {
+		return new Promise((done) => {
+			this.#calls.operate({ case: 'leaseReturn', value: { lease, spent: BigInt(spent) } }, (answer) => {
+				if (answer.case === 'error' && isCounter) {
+					this.#outbox.add(this.#outbox.counter(path), BigInt(spent)); // It has happened.
+				}
+				done();
+			});
+		});
 	}
 
 	// ---- inside ----

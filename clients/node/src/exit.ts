@@ -3,6 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Client } from './client.js';
+import type { LeaseBequest } from './lease.js';
+import type { OperationsBequest } from './operations.js';
 import type { Bequest as OutboxBequest } from './outbox.js';
 import type { ClientOptions } from './types.js';
 
@@ -10,7 +12,8 @@ import type { ClientOptions } from './types.js';
 export interface Bequest {
 	readonly options: ClientOptions & { readonly exitTimeoutMs: number };
 	readonly session: string;
-	readonly nextOperation: number;
+	readonly operations: OperationsBequest;
+	readonly leases: readonly LeaseBequest[];
 	readonly outbox: OutboxBequest;
 }
 

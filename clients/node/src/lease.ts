@@ -9,6 +9,8 @@ import type { Answer } from './wire.js';
 const MARGIN_MS = 50; // spending stops so much before the daemon's time is over
 const RETRY_MIN_MS = 10;
 const RETRY_MAX_MS = 1000;
+/** What says of a lease that there is none such, or that it is not as it is in the books. */
+const GONE = new Set<Code>(['NOT_FOUND', 'FAILED_PRECONDITION', 'ABORTED']);
 
 /** Options of {@link Client.lease}. */
 export interface LeaseOptions {
@@ -29,10 +31,20 @@ export interface LeaseHost {
 	isUp(): boolean;
 	/** Have an operation done, whenever the daemon is there. */
 	operate(body: OperationBody, done: (answer: Answer, operation: Operation) => void): void;
-	/** Tell what was granted without the daemon as an addition, if it is a counter's. */
-	addOpened(path: string, n: number): void;
+	/** Whether the metric of a path is a counter; undefined: it could not be asked, or there is none such. */
+	askKind(path: string, done: (isCounter: boolean | undefined) => void): void;
+	/** Count what was spent and no report will say. */
+	add(path: string, n: number): void;
 	wait<T>(promise: Promise<T>, options: CallOptions, give?: () => void): Promise<T>;
 	closed(lease: Lease): void;
+}
+
+/** @internal What one process leaves to another of a lease, as JSON can hold it. */
+export interface LeaseBequest {
+	readonly path: string;
+	readonly lease: number;
+	readonly spent: number;
+	readonly isCounter: boolean;
 }
 
 interface Waiter {
@@ -65,7 +77,10 @@ export class Lease {
 	#out = 0; // units that were spent and not given back
 	#strays = 0; // the same, but no lease knows of them
 	#opened = 0;
-	#toTell = 0; // of those opened
+	#toTell = 0; // spent, and in no report: to be added, if this is a counter
+	#isCounter: boolean | undefined;
+	#isAsking = false; // for that
+	#returning: Promise<void> | undefined;
 	#expiresAt = -Infinity;
 	#renewAt = Infinity;
 	#retryAt = -Infinity;
@@ -124,8 +139,34 @@ export class Lease {
 		}
 		this.#opened += n;
 		this.#strays += n;
-		this.#toTell += n;
+		this.#tell(n);
 		return true;
+	}
+
+	/** Of a counter, what was spent and no report will say is added: at once, or when it is known that it is one. */
+	#tell(n: number): void {
+		this.#toTell += n;
+		if (this.#toTell > 0 && this.#isCounter === undefined) {
+			this.#askKind();
+		} else if (this.#toTell > 0) {
+			if (this.#isCounter === true) {
+				this.#host.add(this.path, this.#toTell);
+			}
+			this.#toTell = 0;
+		}
+	}
+
+	#askKind(): void {
+		if (this.#isCounter === undefined && !this.#isAsking && this.#host.isUp()) {
+			this.#isAsking = true;
+			this.#host.askKind(this.path, (isCounter) => {
+				this.#isAsking = false;
+				this.#isCounter = isCounter;
+				if (isCounter !== undefined) {
+					this.#tell(0);
+				}
+			});
+		}
 	}
 
 	/**
@@ -171,7 +212,7 @@ export class Lease {
 
 		this.#isClosed = true;
 		this.#fail(new RationError('ABORTED', 'the lease was closed', this.path));
-		await this.#host.wait(this.#return(), options);
+		await this.#host.wait(this.#return().then(() => this.#host.closed(this)), options);
 		return left;
 	}
 
@@ -180,31 +221,37 @@ export class Lease {
 		await this.close();
 	}
 
-	async #return(): Promise<void> {
+	#return(): Promise<void> {
+		this.#returning ??= this.#returnNow().finally(() => (this.#returning = undefined));
+		return this.#returning;
+	}
+
+	async #returnNow(): Promise<void> {
 		if (this.#isBusy) {
 			await new Promise<void>((done) => this.#whenIdle.push(done));
 		}
 		cancel(this.#timer);
-		const extra = this.#units - this.#unspent;
-		this.#units = 0;
-		this.#expiresAt = -Infinity;
-		if (this.#held) {
-			this.#held = false;
-			if (extra > 0) {
-				this.#uncharge(extra);
-			}
+		const spent = this.#unspent - this.#units;
+		const isHeld = this.#held;
+		this.#forget();
+		if (isHeld && spent < 0) {
+			this.#uncharge(-spent);
+		}
+		if (isHeld) {
 			await new Promise<void>((done) => {
-				const value = { lease: this.#id, spent: BigInt(Math.max(0, -extra)) };
-				this.#host.operate({ case: 'leaseReturn', value }, () => done());
+				const value = { lease: this.#id, spent: BigInt(Math.max(0, spent)) };
+				this.#host.operate({ case: 'leaseReturn', value }, (answer) => {
+					this.#tell(answer.case === 'error' ? Math.max(0, spent) : 0);
+					done();
+				});
 			});
 		}
-		this.#host.closed(this);
 	}
 
 	// ---- in the background ----
 
 	#step(): void {
-		if (this.#isBusy || this.#isClosed) {
+		if (this.#isBusy || this.#isClosed || this.#returning !== undefined) {
 			return;
 		}
 		const time = now();
@@ -228,7 +275,7 @@ export class Lease {
 		const at = Math.min(this.#held ? this.#renewAt : Infinity, wantsMore ? this.#retryAt : Infinity);
 
 		cancel(this.#timer);
-		if (!this.#isBusy && !this.#isClosed && at < Infinity) {
+		if (!this.#isBusy && !this.#isClosed && this.#returning === undefined && at < Infinity) {
 			this.#timer = later(() => this.#step(), Math.max(1, at - now()));
 			this.#timer.unref();
 		}
@@ -239,11 +286,8 @@ export class Lease {
 		this.#host.operate(body, (answer, operation) => {
 			this.#isBusy = false;
 			answered(answer, operation);
-			if (this.#isClosed) {
-				this.#whenIdle.splice(0).forEach((done) => done());
-			} else {
-				this.#step();
-			}
+			this.#whenIdle.splice(0).forEach((done) => done());
+			this.#step();
 		});
 	}
 
@@ -265,9 +309,14 @@ export class Lease {
 		this.#unspent -= spent;
 		this.#operate({ case: 'leaseRenew', value }, (answer, operation) => {
 			if (answer.case === 'error') {
-				this._lost();
+				this.#unspent += spent; // it was not taken
 			}
-			this.#takeLeased(answer, operation);
+			if (answer.case === 'error' && GONE.has(errorOf(answer).code)) {
+				this._lost();
+				this.#retryAt = -Infinity;
+			} else {
+				this.#takeLeased(answer, operation);
+			}
 		});
 	}
 
@@ -282,6 +331,7 @@ export class Lease {
 		}
 		this.#code = answer.case !== 'leased' ? errorOf(answer).code : granted === 0 && this.#units === 0 ? 'RESOURCE_EXHAUSTED' : 'OK';
 		if (granted > 0) {
+			this.#askKind(); // there is such a metric now
 			this.#backoff = 0;
 			this.#retryAt = -Infinity;
 		} else {
@@ -305,21 +355,24 @@ export class Lease {
 		this.#waiters.clear();
 	}
 
-	/** @internal The daemon does not know it any more. */
-	_lost(): void {
-		this.#strays += this.#out;
-		this.#out = 0;
+	/** Without units, and without the daemon's. */
+	#forget(): void {
 		this.#held = false;
 		this.#units = this.#unspent = 0;
 		this.#expiresAt = -Infinity;
 	}
 
+	/** @internal The daemon does not know it any more. */
+	_lost(): void {
+		this.#strays += this.#out;
+		this.#out = 0;
+		this.#tell(Math.max(0, this.#unspent - this.#units));
+		this.#forget();
+	}
+
 	/** @internal The connection is there again. */
 	_up(): void {
-		if (this.#toTell > 0) {
-			this.#host.addOpened(this.path, this.#toTell);
-			this.#toTell = 0;
-		}
+		this.#tell(0);
 		this.#step();
 	}
 
@@ -329,16 +382,26 @@ export class Lease {
 	}
 
 	/** @internal The session comes to its end; what is spent was reported, the rest goes back. It begins anew when it is used again. */
-	async _rest(): Promise<void> {
-		if (!this.#isClosed && !this.#isBusy && this.#held) {
-			const spent = Math.max(0, this.#unspent - this.#units);
-			this.#retryAt = Infinity;
-			this._lost();
-			cancel(this.#timer);
-			await new Promise<void>((done) => {
-				this.#host.operate({ case: 'leaseReturn', value: { lease: this.#id, spent: BigInt(spent) } }, () => done());
-			});
-			this.#retryAt = -Infinity;
+	_rest(): Promise<void> {
+		return this.#return();
+	}
+
+	/** @internal The client ends, and what no report has said is to be said by it. */
+	_end(): void {
+		this.#isClosed = true;
+		this.#fail(new RationError('FAILED_PRECONDITION', 'this client is closed', this.path));
+		this._lost();
+		cancel(this.#timer);
+		if (this.#toTell > 0) {
+			this.#host.add(this.path, this.#toTell);
+			this.#toTell = 0;
 		}
+	}
+
+	/** @internal For another process to report and return. */
+	_bequeath(): LeaseBequest | undefined {
+		const spent = Math.max(0, this.#unspent - this.#units);
+
+		return this.#held ? { path: this.path, lease: this.#id, spent, isCounter: this.#isCounter === true } : undefined;
 	}
 }

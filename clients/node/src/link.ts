@@ -50,6 +50,7 @@ export class Link {
 	/** The 16 bytes that it is known by. */
 	session: Buffer = randomBytes(16);
 	readonly #telling = new Telling();
+	#isEnded = false;
 	#known = false; // the daemon has welcomed this session once
 	#incarnation = '';
 	#socket: Socket | undefined;
@@ -84,7 +85,7 @@ export class Link {
 
 	/** Connect, if there is no connection: at once, or when the pause after a failure is over. */
 	start(): void {
-		if (this.state === 'idle') {
+		if (this.state === 'idle' && !this.#isEnded) {
 			this.#dial();
 		}
 	}
@@ -132,14 +133,17 @@ export class Link {
 		}
 	}
 
-	/** Leave the session behind: what comes goes to a new one. */
+	/** The session was ended: what comes goes to a new one. */
 	renew(): void {
 		this.#close();
 		this.state = 'idle';
-		this.session = randomBytes(16);
-		this.#telling.renew();
+		this.#leave();
 		this.#known = false;
-		this.#incarnation = '';
+	}
+
+	/** Leave the session behind: the next connection begins another one, and the daemon will say that it knows nothing of it. */
+	#leave(): void {
+		this.session = randomBytes(16);
 	}
 
 	/** Go on with a session of another process. */
@@ -152,6 +156,7 @@ export class Link {
 	end(error: RationError): void {
 		const questions = [...this.#asked.values(), ...this.#questions];
 
+		this.#isEnded = true;
 		this.renew();
 		this.#asked.clear();
 		this.#questions = [];
@@ -394,10 +399,12 @@ export class Link {
 		const resumed = welcome.resumed && sameDaemon;
 		// Resumed, by a daemon whose Welcome that said restored was lost: nothing was sent to it yet.
 		const restored = welcome.restored || (welcome.resumed && !sameDaemon);
-		const isLost = this.#known && !resumed && !restored && (sameDaemon || this.operations.hasForgotten);
 		const { maxItems = 0, maxFrame = 0 } = welcome.limits ?? {};
 		const maxEntries = Math.min(maxItems, Math.floor((maxFrame - FRAME_EXTRA) / ENTRY_BYTES));
 		const about = { keeps, resumed, restored, sameDaemon, maxEntries };
+		const batches = { ...about, last: Number(welcome.lastBatch), durable: Number(welcome.durableBatch) };
+		const operations = { ...about, last: Number(welcome.lastOperation), durable: Number(welcome.durableOperation) };
+		const isLost = this.#known && this.operations.isGone(operations);
 
 		if (welcome.version !== VERSION) {
 			this.#fail(`the daemon speaks version ${welcome.version} of the protocol, this library ${VERSION}`);
@@ -415,14 +422,8 @@ export class Link {
 		}
 		this.state = 'up';
 		cancel(this.#timer);
-		if (
-			!this.outbox.welcome({ ...about, last: Number(welcome.lastBatch), durable: Number(welcome.durableBatch) }) ||
-			!this.operations.welcome(
-				{ ...about, last: Number(welcome.lastOperation), durable: Number(welcome.durableOperation) },
-				(request) => this.#put(request),
-			)
-		) {
-			this.renew();
+		if (!this.outbox.welcome(batches) || !this.operations.welcome(operations, (request) => this.#put(request))) {
+			this.#leave();
 			this.#fail('the daemon knows the session by what was never sent');
 			return;
 		}
@@ -430,13 +431,14 @@ export class Link {
 		this.#known = true;
 		this.reason = '';
 		this.events.up(isLost);
+		this.operations.tellLost();
 		this.pump();
 	}
 
 	#takeGoodbye(code: number, text: string): void {
 		if (code === codes.ABORTED) {
-			// Somebody else has this session, a copy of this process perhaps: leave it to him.
-			this.renew();
+			// Somebody else has it, a copy of this process perhaps: to take it back would go on for ever.
+			this.#leave();
 		} else if (code !== codes.UNAVAILABLE && code !== codes.RESOURCE_EXHAUSTED && code !== codes.DEADLINE_EXCEEDED) {
 			this.#fault(code, text);
 			return;

@@ -1,5 +1,7 @@
+import { create, fromJson, toJson, type JsonValue } from '@bufbuild/protobuf';
 import { codes, RationError } from './error.js';
 import { now } from './clock.js';
+import { ErrorSchema, RequestSchema } from './generated/ration_pb.js';
 import type { Answer, Body, RequestInit } from './wire.js';
 
 /** @internal What an operation asks for. */
@@ -36,6 +38,12 @@ export interface OperationsKnown {
 	readonly sameDaemon: boolean;
 }
 
+/** @internal What one process leaves to another, as JSON can hold it. */
+export interface OperationsBequest {
+	readonly kept: readonly { number: number; request: JsonValue; known: { done: boolean; granted: string } | null }[];
+	readonly next: number;
+}
+
 const OPERATION_BYTES = 256; // what one takes, about
 const ITEM_BYTES = 96;
 const MAX_FAULTS = 5;
@@ -61,6 +69,11 @@ function outcomeOf(answer: Answer): { done: boolean; granted: bigint } | undefin
 	}
 }
 
+/** Of use only to a daemon that knows the session: in another one it would give back, or report, what is not there, or what is another's. */
+function diesWithSession({ body }: Operation): boolean {
+	return body.case === 'uncharge' ? body.value.detached !== true : body.case === 'leaseRenew' || body.case === 'leaseReturn';
+}
+
 /** @internal The operations of a session: numbered when they are sent, kept until they are answered, and durable if the daemon keeps them. */
 export class Operations {
 	/** With numbers that have no gaps; answered and unanswered ones. */
@@ -75,7 +88,9 @@ export class Operations {
 	/** Up to here the daemon has said that it is durable, of some before it has answered them. */
 	#durable = 0;
 	/** Something was done that is not kept here any more: only a daemon that knows the session has it. */
-	hasForgotten = false;
+	#hasForgotten = false;
+	/** What the session held is gone, and these with it. */
+	#lost: Operation[] = [];
 	/** How many answers the daemon keeps. */
 	window = 1024;
 
@@ -90,14 +105,37 @@ export class Operations {
 		return this.#kept[0]?.number ?? this.#next;
 	}
 
-	/** The number of the next new one. */
-	get nextNew(): number {
-		return this.#next;
+	/** What the daemon may not have done, or not for good, for another process to go on with. */
+	bequeath(): OperationsBequest {
+		// Nobody waits any more.
+		const asJson = (body: OperationBody): JsonValue =>
+			toJson(RequestSchema, create(RequestSchema, { body: body.case === 'charge' ? { ...body, value: { ...body.value, waitMs: 0 } } : body }));
+
+		return {
+			kept: this.#kept.map(({ number, body, known }) => ({
+				number,
+				request: asJson(body),
+				known: known === undefined ? null : { done: known.done, granted: String(known.granted) },
+			})),
+			next: this.#next,
+		};
 	}
 
 	/** Go on behind the numbers of another process. */
-	inherit(next: number): void {
+	inherit({ kept, next }: OperationsBequest): void {
 		this.#next = next;
+		for (const { number, request, known: said } of kept) {
+			const { body } = fromJson(RequestSchema, request) as { body: OperationBody };
+			const known = said === null ? undefined : { done: said.done, granted: BigInt(said.granted) };
+			const nobody = (): void => {};
+			const operation = { body, id: 0, number, sentAt: now(), lasting: true, known, final: false, faults: 0, answer: nobody, fail: nobody };
+
+			this.#kept.push(operation);
+			this.#bytes += sizeOf(operation);
+			if (known === undefined) {
+				this.#open.add(operation);
+			}
+		}
 	}
 
 	/** Something waits to be sent or for its answer. */
@@ -174,6 +212,11 @@ export class Operations {
 		this.#byId.set(operation.id, operation);
 	}
 
+	/** What a daemon that says this of the session had of it is gone. */
+	isGone({ resumed, restored, sameDaemon }: OperationsKnown): boolean {
+		return !resumed && !restored && (sameDaemon || this.#hasForgotten);
+	}
+
 	/** Send again what this daemon has to hear again. False: this can't be the session's. */
 	welcome(known: OperationsKnown, put: (request: RequestInit) => number): boolean {
 		if (known.last >= this.#next) {
@@ -185,8 +228,11 @@ export class Operations {
 			this.durable(known.durable);
 		} else {
 			this.#durable = known.durable;
+			if (this.isGone(known)) {
+				this.#lose();
+			}
 			this.#renumber(known.last, known.sameDaemon && !known.restored);
-			this.hasForgotten &&= known.restored;
+			this.#hasForgotten &&= known.restored;
 		}
 		for (const operation of this.#kept) {
 			if (operation.known === undefined || operation.number > known.last) {
@@ -196,6 +242,23 @@ export class Operations {
 		}
 		this.#dropFinal();
 		return true;
+	}
+
+	#lose(): void {
+		const isLost = (operation: Operation): boolean => operation.known === undefined && diesWithSession(operation);
+
+		this.#lost.push(...[...this.#open, ...this.#queue].filter(isLost));
+		this.#queue = this.#queue.filter((operation) => !isLost(operation));
+		this.#kept = this.#kept.filter((operation) => !isLost(operation));
+		this.#bytes = this.#kept.reduce((sum, operation) => sum + sizeOf(operation), 0);
+		this.#lost.forEach((operation) => this.#open.delete(operation));
+	}
+
+	/** Tell those who wait for what was lost; they may add again. */
+	tellLost(): void {
+		const error = new RationError('ABORTED', 'the daemon has forgotten the session, and what it held');
+
+		this.#lost.splice(0).forEach((operation) => operation.fail(error));
 	}
 
 	/**
@@ -286,7 +349,7 @@ export class Operations {
 	#dropOldest(): void {
 		const operation = this.#kept.shift() as Operation;
 
-		this.hasForgotten = true;
+		this.#hasForgotten = true;
 		this.#byId.delete(operation.id);
 		this.#bytes -= sizeOf(operation);
 	}
@@ -302,6 +365,11 @@ export class Operations {
 		this.#bytes = 0;
 		waiting.forEach((operation) => operation.fail(error));
 	}
+}
+
+/** @internal An error that was found out here, as if the daemon had said it. */
+export function answerOf(error: RationError): Answer {
+	return { case: 'error', value: create(ErrorSchema, { code: error.status, text: error.text }) };
 }
 
 /** @internal The code that an operation's Error says, as an exception. */

@@ -106,6 +106,15 @@ export class Outbox {
 		this.#mark(counter);
 	}
 
+	/** Growth that the library itself has come to know of, also of a client that is being closed. */
+	add(counter: Counter, growth: bigint): void {
+		if (counter._giveBack(growth)) {
+			this.#mark(counter);
+		} else {
+			this.lose(counter.path, codes.OUT_OF_RANGE, growth, 'with what waits to be sent it is beyond 64 bits');
+		}
+	}
+
 	#mark(counter: Counter): void {
 		if (!counter._dirty) {
 			counter._dirty = true;

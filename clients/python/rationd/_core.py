@@ -501,12 +501,14 @@ class Core:
     def _end(self) -> None:
         if self.closed:
             return
-        self.giving_up = True
-        self.n_undelivered = self.outbox.give_up("not acknowledged by the daemon when the client was closed")
-        self.giving_up = False
         error = ClientClosed()
         self.operations.end_all(error)
         self.questions.end_all(error)
+        for lease in self.leases:
+            lease.end(error)
+        self.giving_up = True
+        self.n_undelivered = self.outbox.give_up("not acknowledged by the daemon when the client was closed")
+        self.giving_up = False
         for flushing in self.flushes:
             reject(flushing.future, error)
         self.flushes.clear()

@@ -381,6 +381,9 @@ class Link:
                 self.waiting.pop(reply.id, None)
 
     def _goodbye(self, goodbye: pb.Goodbye) -> None:
+        if goodbye.code == Code.ABORTED:
+            # Somebody else has the session, a copy of this process perhaps: to take it back would go on for ever.
+            self.session = os.urandom(16)
         if goodbye.code in _NOT_OURS or self.state is not State.UP:
             self.fail(
                 self.now, f"the daemon ended the connection: {Code.of(goodbye.code).name}: {goodbye.text}"

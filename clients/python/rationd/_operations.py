@@ -118,6 +118,7 @@ class Operations:
         self.kept_bytes = 0
         self.max_kept = 1
         self.keeps = False
+        self.has_dropped = False  # not all that was answered in this session is in `kept`
         self.durable_number = 0  # up to here the daemon has said so, of some before it has answered them
         self.n_due = 0  # on the connection, and should be answered without delay
 
@@ -160,7 +161,7 @@ class Operations:
         last = welcome.last_operation
         if last >= self.next_number:
             return False
-        session_gone = known is Knows.FORGOTTEN or known is Knows.NOTHING and not self.keeps
+        session_gone = known is Knows.FORGOTTEN or known is Knows.NOTHING and self.has_dropped
         self.keeps = welcome.keeps
         self.durable_number = welcome.durable_operation
         self.max_kept = max(1, welcome.limits.max_operations_kept)
@@ -174,8 +175,10 @@ class Operations:
             if operation.known and known is Knows.HANDLES:
                 if welcome.keeps and operation.number > welcome.durable_operation:
                     self.kept.append(operation)
+                else:
+                    self.has_dropped = True
             elif operation.known and (known is Knows.FORGOTTEN or operation.number <= last):
-                pass
+                self.has_dropped = True
             elif operation.dies_with_session and session_gone:
                 lost.append(operation)
             else:
@@ -186,6 +189,10 @@ class Operations:
                 self.to_put.append(operation)
         self.kept_bytes = sum(operation.size for operation in self.kept)
         self.next_number = number + 1
+        if session_gone:
+            self.has_dropped = False
+            lost += [operation for operation in self.queued if operation.dies_with_session]
+            self.queued = deque(operation for operation in self.queued if not operation.dies_with_session)
         for operation in lost:
             operation.end(None, SessionLost(item=operation.item))
         return True
@@ -262,6 +269,7 @@ class Operations:
             return  # told again
         operation.known = known
         if not self.keeps or operation.number <= self.durable_number:
+            self.has_dropped = True
             self.kept.remove(operation)
             self.kept_bytes -= operation.size
 
@@ -269,8 +277,10 @@ class Operations:
         """Answers up to this number will be known after any crash."""
         self.durable_number = number
         while self.kept and self.kept[0].known and self.kept[0].number <= number:
+            self.has_dropped = True
             self.kept_bytes -= self.kept.popleft().size
         if any(operation.known and operation.number <= number for operation in self.kept):
+            self.has_dropped = True
             self.kept = deque(
                 operation for operation in self.kept if not (operation.known and operation.number <= number)
             )

@@ -13,8 +13,10 @@ from . import ration_pb2 as pb
 from ._asking import reject, resolve
 from ._check import MAX_AMOUNT, check_int
 from ._operations import Knows, Operation
-from ._queries import binding_of
-from .errors import Code, RationError, Refused, SessionLost
+from ._queries import binding_of, metric_get
+from .counters import Counter
+from .errors import ClientClosed, Code, RationError, Refused, SessionLost
+from .values import Kind, Metric
 
 if TYPE_CHECKING:
     from ._core import Core
@@ -38,7 +40,9 @@ class Lease:
         self.ttl_ms = ttl_ms
         self.low_water = low_water
         self._core = core
+        self._counter = core.counter(path, Counter)  # for what was spent and can't be reported
         self._number = 0
+        self._kind: Kind | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -57,6 +61,8 @@ class Lease:
         self._closing: Future[int] | None = None
         self._waiters: list[Future[None]] = []
         self._refusal: RationError | None = None
+        self._under_way = 0  # in the report that is
+        self._untold = 0  # in none, and the lease is gone
 
     # ---- any thread ----
 
@@ -202,11 +208,22 @@ class Lease:
                 )
                 self._opening = self._operation
         elif self._asked and now >= self._retry_at or now >= self._renew_at:
-            with self._lock:
-                spent, self._spent = self._spent, 0
-                self._reported += spent
-            self._start(pb.LeaseRenew(lease=self._number, spent=spent, want=self.want), self._renewed)
+            body = pb.LeaseRenew(lease=self._number, spent=self._report(), want=self.want)
+            self._start(body, self._renewed)
         return False
+
+    def _report(self) -> int:
+        """What was spent and is not reported yet: it is about to be."""
+        with self._lock:
+            self._under_way, self._spent = self._spent, 0
+            self._reported += self._under_way
+        return self._under_way
+
+    def _reported_in_vain(self) -> None:
+        with self._lock:
+            self._spent += self._under_way
+            self._reported -= self._under_way
+            self._under_way = 0
 
     def _start(self, body: pb.Lease | pb.LeaseRenew | pb.LeaseReturn, take: object) -> None:
         operation = Operation(body, take, self.path)  # type: ignore[arg-type]
@@ -219,17 +236,19 @@ class Lease:
         operation, self._operation = self._operation, None
         assert operation is not None
         self._open = reply is not None and reply.leased.granted > 0
+        if self._open:
+            self._ask_kind()
         self._granted(operation, reply, error)
 
     def _renewed(self, reply: pb.Reply | None, error: RationError | None) -> None:
         operation, self._operation = self._operation, None
         assert operation is not None
-        if reply is None and (
-            isinstance(error, SessionLost) or error is not None and error.code is Code.NOT_FOUND
-        ):
+        if error is not None:
+            self._reported_in_vain()
+        if is_gone(error):
             self._lose()
-            return
-        self._granted(operation, reply, error)
+        else:
+            self._granted(operation, reply, error)
 
     def _granted(self, operation: Operation, reply: pb.Reply | None, error: RationError | None) -> None:
         now = time.monotonic()
@@ -254,11 +273,13 @@ class Lease:
         self._tell()
 
     def _lose(self) -> None:
-        """The daemon does not know it any more: what it held was given back."""
+        """The daemon does not know it any more: what it held was given back. What was spent has happened."""
         with self._lock:
+            self._untold += self._spent
             self._left = self._spent = self._reported = 0
             self._expires = 0.0
             self._asked = True
+        self._tell_spent()
         self._open = False
         self._opening = None
         self._retry_at = 0.0
@@ -272,12 +293,40 @@ class Lease:
         )
         if self._open and gone:
             self._lose()
+        if self._open or self._untold:
+            self._ask_kind()
+
+    def _ask_kind(self) -> None:
+        if self._kind is not None:
+            return
+        asked: Future[Metric] = Future()
+
+        def take(done: Future[Metric]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._kind = done.result().kind
+                self._tell_spent()
+
+        asked.add_done_callback(take)
+        self._core.questions.add(metric_get(self.path.partition("/")[0]), asked)
+
+    def _tell_spent(self) -> None:
+        """Of a counter, what no report will say is added."""
+        if self._kind is not None:
+            if self._kind is Kind.COUNTER and self._untold:
+                self._core.outbox.add(self._counter, self._untold)
+            self._untold = 0
+
+    def end(self, error: RationError) -> None:
+        """The client ends, and there is no daemon that could be told."""
+        self._lose()
+        if self._closing is not None:
+            reject(self._closing, error)
+        self._refusal = error
+        self._tell()
 
     def _return(self) -> bool:
         assert self._closing is not None
         with self._lock:
-            spent, self._spent = self._spent, 0
-            self._reported += spent
             left, self._left = self._left, 0
         if not self._open:
             resolve(self._closing, 0)
@@ -286,11 +335,22 @@ class Lease:
 
         def take(reply: pb.Reply | None, error: RationError | None) -> None:
             self._operation = None
-            if error is None or isinstance(error, SessionLost) or error.code is Code.NOT_FOUND:
+            if error is not None:
+                self._reported_in_vain()
+            if is_gone(error):
+                self._lose()
+            if error is None or is_gone(error):
                 resolve(future, left)
             else:
                 reject(future, error)
 
         self._open = False
-        self._start(pb.LeaseReturn(lease=self._number, spent=spent), take)
+        self._start(pb.LeaseReturn(lease=self._number, spent=self._report()), take)
         return False
+
+
+def is_gone(error: RationError | None) -> bool:
+    """An answer about a lease: there is none such, or not as we have it in the books."""
+    if error is None or isinstance(error, ClientClosed):
+        return False
+    return isinstance(error, SessionLost) or error.code in (Code.NOT_FOUND, Code.FAILED_PRECONDITION)

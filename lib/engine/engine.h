@@ -194,6 +194,9 @@ void engine_flush(struct engine *engine, int64_t now_ns);
 int engine_get(struct engine *engine, const char *path, size_t len,
 	       struct engine_reading *ret_reading);
 
+/* The born_ns of the newest counter: those that are made from now on have a larger one. INT64_MIN: there was none. */
+int64_t engine_newest(const struct engine *engine);
+
 /* ---- walk ---- */
 
 #define ENGINE_CURSOR_MAX 768u

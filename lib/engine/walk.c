@@ -49,6 +49,11 @@ int engine_get(struct engine *engine, const char *path, size_t len,
 	return path_check(path, len, NULL) == PATH_OK ? ENGINE_E_NOT_FOUND : ENGINE_E_PATH;
 }
 
+int64_t engine_newest(const struct engine *engine)
+{
+	return registry_newest(engine->registry);
+}
+
 /* ---- cursors ---- */
 
 static void cursor_pack(const struct registry_cursor *place, struct engine_cursor *ret_cursor)

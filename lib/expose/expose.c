@@ -12,6 +12,7 @@ void expose_init(struct expose *expose, struct engine *engine, struct sheet *she
 	expose->engine = engine;
 	expose->sheet = sheet;
 	expose->time = time;
+	expose->newest = engine_newest(engine);
 	expose->look_up = look_up;
 	expose->ctx = ctx;
 }
@@ -23,7 +24,8 @@ static bool exists(void *ctx, const char *path, size_t len)
 	const struct expose *expose = ctx;
 	struct engine_reading reading;
 
-	return engine_get(expose->engine, path, len, &reading) == 0;
+	return engine_get(expose->engine, path, len, &reading) == 0 &&
+	       reading.born_ns <= expose->newest;
 }
 
 static void begin_family(struct expose *expose, bool counter)
@@ -65,6 +67,9 @@ static void show(void *ctx, const struct engine_entry *entry)
 {
 	struct expose *expose = ctx;
 
+	if (entry->reading.born_ns > expose->newest) {
+		return;
+	}
 	if (entry->depth == 1) {
 		begin_metric(expose, entry);
 	}

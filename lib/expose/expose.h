@@ -8,7 +8,8 @@
  *
  * A page is not of one moment: it is written while the engine counts, a stretch of counters at a time. A value has all that was folded
  * when it was read, and so all that was added before the last flush: flush first, for a page that misses nothing. Of a counter that is there all
- * the while none is less than on an earlier page.
+ * the while none is less than on an earlier page. Counters that are made after its beginning are not on it: which names and labels a counter
+ * gets depends on which others there are, and must not change under the page.
  *
  * Thread safety: a thread registered with lib/rcu (engine.h), one for each struct expose. Nothing here takes a lock that an add waits for.
  */
@@ -45,6 +46,7 @@ struct expose {
 	void *ctx;
 
 	/* Where it stands: in the metrics; then in the figures of limits. */
+	int64_t newest; /* born_ns, of counters that are on it */
 	bool metrics_done;
 	struct engine_cursor cursor;
 	size_t figure;

@@ -46,6 +46,7 @@ struct registry {
 	/* Read by walks, written by creation and removal. */
 	alignas(64) _Atomic(struct name *) first_metric;
 	_Atomic(uint32_t) n_names; /* ids in use */
+	_Atomic(int64_t) newest;   /* the last `born` of a name that is in its place */
 
 	/* Creation's and removal's own. */
 	alignas(64) pthread_mutex_t mutex;
@@ -84,6 +85,7 @@ int registry_new(struct registry **ret_registry, uint32_t max_names, uint64_t se
 		.key = { seed,
 			 (seed ^ UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9) },
 		.max_names = max_names,
+		.newest = INT64_MIN,
 		.last_born = INT64_MIN,
 		.mutex = PTHREAD_MUTEX_INITIALIZER,
 		.n_buckets = REGISTRY_FIRST_BUCKETS,
@@ -109,6 +111,12 @@ uint32_t registry_count(const struct registry *registry)
 {
 	/* Relaxed: a figure to show; who must not pass the ceiling holds the mutex. */
 	return atomic_load_explicit(&registry->n_names, memory_order_relaxed);
+}
+
+int64_t registry_newest(const struct registry *registry)
+{
+	/* Acquire: pairs with the release in registry_create, so that who begins a walk now meets that name. */
+	return atomic_load_explicit(&registry->newest, memory_order_acquire);
 }
 
 void registry_lock(struct registry *registry)
@@ -395,6 +403,7 @@ int registry_create(struct registry *registry, const char *path, size_t len, int
 		RATION_HOOK();
 	}
 	grace_leave();
+	atomic_store_explicit(&registry->newest, registry->last_born, memory_order_release);
 	table_grow(registry);
 	*ret_name = chain[n - 1];
 	return 0;

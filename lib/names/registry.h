@@ -76,6 +76,12 @@ struct registry *registry_free(struct registry *registry);
 /* How many names there are, those unlinked but not yet released included. Any thread, any time; may be stale at once. */
 uint32_t registry_count(const struct registry *registry);
 
+/*
+ * The `born` of the newest name that was made: names that are made from now on have a larger one, and all with this or a smaller one
+ * are in their places. INT64_MIN: there was none. Any thread.
+ */
+int64_t registry_newest(const struct registry *registry);
+
 /* NULL if there is none. Any bytes may be asked for; what isn't a path is not found. Look-ups don't allocate. */
 struct name *registry_find(struct registry *registry, const char *path, size_t len);
 

@@ -4,10 +4,12 @@ import re
 
 SERIES = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)((?:\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)+\})?) (-?[0-9.e+-]+)$')
 
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"')
+
 
 def check(text):
     """Each family together, once, with HELP and TYPE; each series once. {series: value}, and the names of counters' families."""
-    families, series, counters = set(), {}, set()
+    families, series, counters, seen = set(), {}, set(), set()
     name, kind = None, None
     helped = None
     for line in text.split("\n")[:-1]:
@@ -30,7 +32,11 @@ def check(text):
         suffixes = ("", "_total", "_created") if kind == "counter" else ("",)
         assert own in [name + suffix for suffix in suffixes], "%s is in the family %s" % (own, name)
         key = own + match.group(2)
-        assert key not in series, "%s is there twice" % key
+        labels = LABEL.findall(match.group(2))
+        assert len(dict(labels)) == len(labels), "%s has a label twice" % key
+        same = (own, frozenset(labels))
+        assert same not in seen, "%s is there twice" % key
+        seen.add(same)
         series[key] = float(match.group(3))
     assert text == "" or text.endswith("\n")
     return series, counters

@@ -134,6 +134,28 @@ class Scrapes(Case):
         adding.wait()
 
 
+class NewOnes(unittest.TestCase):
+    def test_other_order(self):
+        """A page that is under way is not joined by counters with the labels of some that are on it."""
+        daemon = Daemon("http_timeout = 1h")
+        daemon.add({"o/a=1/z": 1})
+        daemon.add({"o/b=%d/a=1" % i: 1 for i in range(N)})
+        reader = socket.socket()
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.connect(("127.0.0.1", daemon.port))
+        reader.sendall(b"GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n")
+        text = b""
+        while b"\no_total{" not in text:
+            text += reader.recv(4096)
+        daemon.add({"o/a=1/b=%d" % i: 1 for i in range(N)})
+        series, _ = pages.check(Reply(text + read_all(reader)).body.decode())
+        self.assertEqual(sum(key.startswith("o_total{") for key in series), N + 1)
+        reader.close()
+        series, _ = pages.check(daemon.metrics())
+        self.assertEqual(sum(key.startswith("o_total{") for key in series), 2 * N + 1)
+        daemon.stop()
+
+
 class Ends(unittest.TestCase):
     def start(self, lines):
         daemon = Daemon(lines)

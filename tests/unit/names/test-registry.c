@@ -131,6 +131,7 @@ static void test_create_and_find(void **state)
 	assert_int_equal(acme->id, 1);
 	assert_int_equal(web->id, 2);
 	assert_int_equal(registry_count(registry), 3);
+	assert_int_equal(registry_newest(registry), web->born);
 
 	assert_null(find(registry, "requests/acme/we"));
 	assert_null(find(registry, "requests/"));

@@ -11,6 +11,7 @@
 #include "lib/engine/engine.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- Hello ---- */
 
@@ -55,7 +56,7 @@ static struct limits limits_of(const struct settings *settings)
 	};
 }
 
-static void welcome(struct connection *connection, uint64_t id, bool resumed, bool restored)
+static void welcome(struct connection *connection, uint64_t id)
 {
 	struct worker *worker = connection->worker;
 	const struct session *session = connection->session;
@@ -66,13 +67,13 @@ static void welcome(struct connection *connection, uint64_t id, bool resumed, bo
 		.welcome = {
 			.version = MESSAGE_VERSION,
 			.daemon = text_of("rationd/" RATION_VERSION),
-			.resumed = resumed,
+			.resumed = session != NULL && session->resumable,
 			.last_batch = session != NULL ? session->last_batch : 0,
 			.last_operation = session != NULL ? session->operations.last : 0,
 			.limits = limits_of(&worker->settings),
 			.incarnation = { .at = (const char *)daemon->incarnation, .len = sizeof(daemon->incarnation) },
 			.keeps = worker->keep.on,
-			.restored = restored,
+			.restored = session != NULL && session->restored,
 			.durable_batch = session != NULL ? session->keep.durable_batch : 0,
 			.durable_operation = session != NULL ? session->keep.durable_operation : 0,
 		},
@@ -81,6 +82,16 @@ static void welcome(struct connection *connection, uint64_t id, bool resumed, bo
 	connection->state = CONNECTION_OPEN;
 	connection->hello_since = 0;
 	connection_reply(connection, &reply);
+}
+
+/*
+ * The client was welcomed by this daemon before. If its session is new all the same, it was forgotten, and a Welcome that says so can get lost: so it is said again, until
+ * something is asked for in the session. Else the client would go on with handles, numbers and held charges that are gone.
+ */
+static bool was_welcome(const struct daemon *daemon, const struct hello *hello)
+{
+	return hello->incarnation.len == sizeof(daemon->incarnation) &&
+	       memcmp(hello->incarnation.at, daemon->incarnation, sizeof(daemon->incarnation)) == 0;
 }
 
 /* Another connection may have the session: the newer one gets it, for the older one may be dead without knowing it. */
@@ -111,7 +122,6 @@ static int open_session(struct connection *connection, const struct request *req
 	struct worker *worker = connection->worker;
 	int64_t lifetime_ns = (int64_t)hello->lifetime_ms * 1000000;
 	struct session *session;
-	bool resumed, restored;
 	int r = directory_claim(&worker->daemon->directory, (const uint8_t *)hello->session.at,
 				worker->index, connection->settled, &session, ret_worker);
 
@@ -136,15 +146,16 @@ static int open_session(struct connection *connection, const struct request *req
 	if (lifetime_ns > worker->settings.max_lifetime_ns) {
 		lifetime_ns = worker->settings.max_lifetime_ns;
 	}
-	restored = session->restored;
-	session->restored = false;
-	resumed = session_greet(session, hello->next_batch, lifetime_ns);
+	session_greet(session, hello->next_batch, lifetime_ns);
 	operations_greet(&session->operations, hello->next_operation);
 	session_set_agent(session, hello->agent);
 	worker_resume_session(worker, session, connection);
 	connection->session = session;
 	keep_numbers(session);
-	welcome(connection, request->id, resumed, restored);
+	welcome(connection, request->id);
+	if (!was_welcome(worker->daemon, hello)) {
+		session_asked(session);
+	}
 	return SERVE_OK;
 }
 
@@ -165,7 +176,7 @@ int serve_hello(struct connection *connection, const struct request *request, un
 	if (request->hello.session.len != 0) {
 		return open_session(connection, request, ret_worker);
 	}
-	welcome(connection, request->id, /* resumed= */ false, /* restored= */ false);
+	welcome(connection, request->id);
 	return SERVE_OK;
 }
 

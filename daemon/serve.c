@@ -4,6 +4,7 @@
 #include "daemon/connection.h"
 #include "daemon/daemon.h"
 #include "daemon/peer.h"
+#include "daemon/session.h"
 #include "daemon/worker.h"
 #include "lib/engine/engine.h"
 #include "lib/names/path.h"
@@ -252,6 +253,9 @@ int serve(struct connection *connection, const struct request *request, unsigned
 		serve_unwelcome(connection, request->id, CODE_FAILED_PRECONDITION,
 				"the first request on a connection must be Hello");
 		return SERVE_OK;
+	}
+	if (connection->session != NULL) {
+		session_asked(connection->session);
 	}
 	if (!is_allowed(connection, request)) {
 		return SERVE_OK;

@@ -8,16 +8,12 @@
 
 #define SESSION_MIN_REFS 64u
 
-bool session_greet(struct session *session, uint64_t next_batch, int64_t lifetime_ns)
+void session_greet(struct session *session, uint64_t next_batch, int64_t lifetime_ns)
 {
-	bool known = session->resumable;
-
 	if (next_batch - 1 > session->last_batch) {
 		session->last_batch = next_batch - 1;
 	}
 	session->lifetime_ns = lifetime_ns;
-	session->resumable = true;
-	return known;
 }
 
 void session_set_agent(struct session *session, struct text agent)

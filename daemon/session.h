@@ -46,8 +46,8 @@ struct session {
 	int64_t lifetime_ns;
 	struct engine_ref *refs; /* by handle */
 	uint32_t n_refs;
-	bool resumable; /* greeted before: a Hello that finds it so resumes it */
-	bool restored;	/* from the state file, and not greeted since */
+	bool resumable; /* its client knows its handles to be good: a Hello that finds it so resumes it */
+	bool restored; /* from the state file, and not greeted since */
 	struct event expiry;
 	struct operations operations;
 	struct held held;
@@ -59,9 +59,18 @@ struct session {
 
 /*
  * A Hello: `next_batch` >= 1 is the lowest number the client may still send. What lies below counts as applied, so a session that
- * is new starts there, and one that is known or restored never goes back. Returns whether it was known, with its handles.
+ * is new starts there, and one that is known or restored never goes back.
  */
-bool session_greet(struct session *session, uint64_t next_batch, int64_t lifetime_ns);
+void session_greet(struct session *session, uint64_t next_batch, int64_t lifetime_ns);
+
+/* Its client knows by now that it is what it is; or would not believe anything else. */
+static inline void session_asked(struct session *session)
+{
+	if (__builtin_expect(!session->resumable, 0)) {
+		session->resumable = true;
+		session->restored = false;
+	}
+}
 
 /* Keep what the client says it is: other bytes than printable ASCII become question marks. */
 void session_set_agent(struct session *session, struct text agent);

@@ -19,6 +19,7 @@ static struct hello decode_hello(const Ration__V1__Hello *hello)
 		.next_batch = hello->next_batch,
 		.agent = wire_text(hello->agent),
 		.next_operation = hello->next_operation,
+		.incarnation = wire_text(hello->incarnation),
 	};
 }
 
@@ -243,6 +244,7 @@ static void encode_hello(const struct hello *hello, Ration__V1__Hello *ret_hello
 	ret_hello->next_batch = hello->next_batch;
 	ret_hello->agent = wire_bytes(hello->agent);
 	ret_hello->next_operation = hello->next_operation;
+	ret_hello->incarnation = wire_bytes(hello->incarnation);
 }
 
 static int encode_intern(struct arena *arena, const struct intern *intern,

@@ -20,8 +20,8 @@ static bool is_ours(uint32_t code)
 static enum session_fate fate_of(const struct link *link, const struct welcome *welcome)
 {
 	const struct text *incarnation = &welcome->incarnation;
-	bool same = incarnation->len == LINK_INCARNATION &&
-		    memcmp(incarnation->at, link->incarnation, LINK_INCARNATION) == 0;
+	bool same = link->incarnation_len > 0 && incarnation->len == link->incarnation_len &&
+		    memcmp(incarnation->at, link->incarnation, link->incarnation_len) == 0;
 
 	if (welcome->resumed && same) {
 		return SESSION_RESUMED;
@@ -37,8 +37,9 @@ static void note_daemon(struct link *link, const struct welcome *welcome)
 {
 	link->limits = welcome->limits;
 	link->keeps = welcome->keeps;
-	memset(link->incarnation, 0, sizeof(link->incarnation));
+	link->incarnation_len = 0;
 	if (welcome->incarnation.len == LINK_INCARNATION) {
+		link->incarnation_len = LINK_INCARNATION;
 		memcpy(link->incarnation, welcome->incarnation.at, LINK_INCARNATION);
 	}
 }

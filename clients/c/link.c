@@ -62,7 +62,7 @@ void link_forget(struct link *link)
 	link->backoff = 0;
 	link->faults = 0;
 	link->commit = (struct commit){ 0 };
-	memset(link->incarnation, 0, sizeof(link->incarnation));
+	link->incarnation_len = 0;
 	(void)new_session(link);
 }
 
@@ -215,6 +215,7 @@ static void connected(struct link *link, int64_t now)
 			.next_batch = oldest == NULL ? link->outbox->next_number : oldest->number,
 			.agent = text_of("libration/" RATION_VERSION),
 			.next_operation = operations_next(link->operations),
+			.incarnation = { .at = (const char *)link->incarnation, .len = link->incarnation_len },
 		},
 	};
 	int r = dial_check(link->stream.fd);

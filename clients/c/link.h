@@ -59,8 +59,10 @@ struct link {
 	struct batch *
 		to_send; /* the first kept batch that is not on this connection yet; NULL: all are */
 	struct limits limits;
-	bool keeps;			       /* the daemon has a state file */
-	uint8_t incarnation[LINK_INCARNATION]; /* of the last daemon that welcomed us */
+	bool keeps; /* the daemon has a state file */
+	uint8_t incarnation
+		[LINK_INCARNATION]; /* of the last daemon that welcomed us; its length is 0 if none has */
+	uint8_t incarnation_len;
 	struct commit commit;
 	uint8_t session[MESSAGE_SESSION_BYTES];
 	uint32_t connection;		     /* number of this one, or of the last */

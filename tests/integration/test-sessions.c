@@ -77,6 +77,45 @@ static void test_resume_after_disconnect(void **state)
 	(void)wire_free(wire);
 }
 
+/* The session was forgotten, and the Welcome that says so may be lost: it is said again until something follows it. */
+static void test_welcome_lost(void **state)
+{
+	struct test_daemon *daemon = *state;
+	struct request hello = wire_hello_request(5, 60000, 4);
+	char incarnation[MESSAGE_SESSION_BYTES];
+	struct wire *wire = wire_open(daemon->socket);
+	struct reply reply = wire_call(wire, &hello);
+
+	assert_false(reply.welcome.resumed);
+	assert_int_equal(reply.welcome.incarnation.len, sizeof(incarnation));
+	memcpy(incarnation, reply.welcome.incarnation.at, sizeof(incarnation));
+	(void)wire_free(wire);
+	/* It was never welcomed before: it knows that it is new. */
+	wire = wire_open(daemon->socket);
+	assert_true(wire_call(wire, &hello).welcome.resumed);
+	(void)wire_send(wire, &(struct request){ .type = REQUEST_END });
+	assert_true(wire_receive(wire, &reply));
+	assert_int_equal(reply.type, REPLY_ENDED);
+	(void)wire_free(wire);
+	hello.hello.incarnation = (struct text){ .at = incarnation, .len = sizeof(incarnation) };
+	for (unsigned i = 0; i < 3; i++) {
+		wire = wire_open(daemon->socket);
+		reply = wire_call(wire, &hello);
+		assert_false(reply.welcome.resumed);
+		assert_int_equal(reply.welcome.last_batch, 3);
+		if (i < 2) {
+			(void)wire_free(wire);
+		}
+	}
+	wire_intern(wire, 0, "lost/a");
+	(void)wire_free(wire);
+	wire = wire_open(daemon->socket);
+	hello.hello.lifetime_ms = 0;
+	assert_true(wire_call(wire, &hello).welcome.resumed);
+	assert_false(wire_add(wire, 4, 0, 1));
+	(void)wire_free(wire);
+}
+
 static void await_sessions(struct wire *wire, int64_t n)
 {
 	int64_t until = test_now_ms() + 20000;
@@ -408,11 +447,17 @@ static void test_session_cap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	    cmocka_unit_test(test_resume_after_disconnect),
-		cmocka_unit_test(test_lifetime),    cmocka_unit_test(test_take_over),
-		cmocka_unit_test(test_item_errors), cmocka_unit_test(test_whole_refusals),
-		cmocka_unit_test(test_no_session),  cmocka_unit_test(test_handles_of_all_sessions),
-		cmocka_unit_test(test_session_cap), cmocka_unit_test(test_end),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_resume_after_disconnect),
+		cmocka_unit_test(test_welcome_lost),
+		cmocka_unit_test(test_lifetime),
+		cmocka_unit_test(test_take_over),
+		cmocka_unit_test(test_item_errors),
+		cmocka_unit_test(test_whole_refusals),
+		cmocka_unit_test(test_no_session),
+		cmocka_unit_test(test_handles_of_all_sessions),
+		cmocka_unit_test(test_session_cap),
+		cmocka_unit_test(test_end),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

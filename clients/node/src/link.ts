@@ -213,6 +213,7 @@ export class Link {
 					nextBatch: BigInt(this.outbox.kept[0]?.number ?? this.outbox.nextNumber),
 					agent: AGENT,
 					nextOperation: BigInt(this.operations.next),
+					incarnation: Buffer.from(this.#incarnation, 'hex'),
 				},
 			},
 		});

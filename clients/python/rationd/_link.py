@@ -202,6 +202,7 @@ class Link:
             next_batch=self.outbox.oldest(),
             agent=f"rationd-python/{VERSION}",
             next_operation=self.operations.oldest(),
+            incarnation=self.incarnation,
         )
         self.put(pb.Request(hello=hello), lambda reply: self._greeted(reply))
 
@@ -216,7 +217,7 @@ class Link:
         elif welcome.limits.max_items == 0 or welcome.limits.max_frame < MIN_FRAME:
             self.fail(self.now, "the daemon's limits leave no room for a request")
         elif welcome.last_batch >= self.outbox.next_number or not self._welcomed(welcome):
-            self.session = os.urandom(16)
+            self.session, self.incarnation = os.urandom(16), b""
             self.fail(self.now, "the daemon knows the session by numbers that were never used")
         return True
 

@@ -10,7 +10,7 @@ static void test_numbers(void **state)
 	struct session session = { 0 };
 
 	(void)state;
-	assert_false(session_greet(&session, 5, 100));
+	session_greet(&session, 5, 100);
 	assert_int_equal(session.last_batch, 4);
 	assert_int_equal(session_check_batch(&session, 0), SESSION_E_DUPLICATE);
 	assert_int_equal(session_check_batch(&session, 4), SESSION_E_DUPLICATE);
@@ -19,14 +19,14 @@ static void test_numbers(void **state)
 	assert_int_equal(session_check_batch(&session, UINT64_MAX), SESSION_E_GAP);
 	session.last_batch = 5;
 	/* Known: it never goes back, but may be told that more counts as applied. */
-	assert_true(session_greet(&session, 1, 200));
+	session_greet(&session, 1, 200);
 	assert_int_equal(session.last_batch, 5);
 	assert_int_equal(session.lifetime_ns, 200);
-	assert_true(session_greet(&session, 6, 200));
+	session_greet(&session, 6, 200);
 	assert_int_equal(session.last_batch, 5);
-	assert_true(session_greet(&session, 7, 200));
+	session_greet(&session, 7, 200);
 	assert_int_equal(session.last_batch, 6);
-	assert_true(session_greet(&session, UINT64_MAX, 200));
+	session_greet(&session, UINT64_MAX, 200);
 	assert_int_equal(session_check_batch(&session, UINT64_MAX), SESSION_OK);
 	session.last_batch = UINT64_MAX;
 	assert_int_equal(session_check_batch(&session, UINT64_MAX), SESSION_E_DUPLICATE);

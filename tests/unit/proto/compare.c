@@ -108,6 +108,7 @@ void assert_requests_equal(const struct request *a, const struct request *b)
 		assert_int_equal(a->hello.next_batch, b->hello.next_batch);
 		assert_texts_equal(a->hello.agent, b->hello.agent);
 		assert_int_equal(a->hello.next_operation, b->hello.next_operation);
+		assert_texts_equal(a->hello.incarnation, b->hello.incarnation);
 		break;
 	case REQUEST_INTERN:
 		assert_int_equal(a->intern.first_handle, b->intern.first_handle);

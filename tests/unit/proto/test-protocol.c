@@ -167,7 +167,9 @@ static const struct step steps[] = {
 			  .lifetime_ms = 60000,
 			  .next_batch = 2,
 			  .agent = TEXT("example/1"),
-			  .next_operation = 4 }),
+			  .next_operation = 4,
+			  .incarnation = TEXT(
+				  "\240\241\242\243\244\245\246\247\250\251\252\253\254\255\256\257") }),
 	DAEMON(.id = 1, .type = REPLY_WELCOME,
 	       .welcome = { .version = 1,
 			    .daemon = TEXT("rationd/0.1.0"),

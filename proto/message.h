@@ -113,7 +113,7 @@ struct hello {
 	uint64_t next_batch;
 	struct text agent;
 	uint64_t next_operation; /* 0 is to be taken as 1 */
-	struct text incarnation; /* of whoever welcomed the session last; empty: nobody has */
+	struct text incarnation; /* of who welcomed the client last; empty: nobody has */
 };
 
 struct intern {

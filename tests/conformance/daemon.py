@@ -81,7 +81,7 @@ class Daemon:
         self.flushes = []
         self.session = None
         self.left = None  # a session that the client must not come back with
-        self.told = {}  # by session: the incarnation that its last Welcome said
+        self.told = b""  # the incarnation that the last Welcome of a session said
         self.refused, self.values, self.kinds = {}, {}, {}
         self.flush_error = None
         self.auto = None  # a Welcome for each Hello to come
@@ -190,9 +190,8 @@ class Daemon:
             raise Broken("another session than on the connection before")
         if hello.session == self.left:
             raise Broken("the session that another connection has now")
-        told = self.told.get(hello.session, b"")
-        if hello.incarnation != told:
-            raise Broken(f"a Hello with the incarnation {hello.incarnation}, where {told} had been told")
+        if hello.incarnation != self.told:
+            raise Broken(f"a Hello with the incarnation {hello.incarnation}, where {self.told} had been told")
         self.session = hello.session
         slot.connection.session = hello.session
         slot.connection.piece = self.piece
@@ -215,7 +214,8 @@ class Daemon:
         """The Hello was answered: what was sent behind it is carried out."""
         connection = slot.connection
         connection.greeted = True
-        self.told[connection.session] = welcome.incarnation
+        if connection.session:
+            self.told = welcome.incarnation
         self.max_items = welcome.limits.max_items
         if not welcome.resumed:
             self.handles = {}

@@ -217,7 +217,7 @@ class Link:
         elif welcome.limits.max_items == 0 or welcome.limits.max_frame < MIN_FRAME:
             self.fail(self.now, "the daemon's limits leave no room for a request")
         elif welcome.last_batch >= self.outbox.next_number or not self._welcomed(welcome):
-            self.session, self.incarnation = os.urandom(16), b""
+            self.session = os.urandom(16)
             self.fail(self.now, "the daemon knows the session by numbers that were never used")
         return True
 

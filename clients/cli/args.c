@@ -5,7 +5,6 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +29,7 @@ const struct option_spec option_specs[_OPT_COUNT] = {
 		.help = "print one JSON object, errors included",
 	},
 	[OPT_TIMEOUT] = {
-		.name = "timeout", .type = OPTION_DURATION, .arg = "D", .min = 1, .max = INT_MAX,
+		.name = "timeout", .type = OPTION_DURATION, .arg = "D", .min = 1, .max = 24 * DAY_MS,
 		.help = "how long to wait for the daemon, like 500ms or 1m; else 10s",
 	},
 	[OPT_HELP] = {
@@ -235,16 +234,28 @@ static bool parse_choice(const struct where *where, const struct option_spec *sp
 	return bad_value(where, spec, text, why);
 }
 
+/* A bound as it can be given. */
+static const char *bound_text(const struct option_spec *spec, int64_t bound,
+			      char text[AMOUNT_DURATION_BYTES])
+{
+	if (spec->type == OPTION_DURATION && bound > 0) {
+		return amount_format_duration((uint64_t)bound, text);
+	}
+	(void)snprintf(text, AMOUNT_DURATION_BYTES, "%" PRId64, bound);
+	return text;
+}
+
 static bool in_range(const struct where *where, const struct option_spec *spec, const char *text,
 		     int64_t number)
 {
-	char why[96];
+	char min[AMOUNT_DURATION_BYTES], max[AMOUNT_DURATION_BYTES];
+	char why[2 * AMOUNT_DURATION_BYTES + 32];
 
 	if (number >= spec->min && number <= spec->max) {
 		return true;
 	}
-	(void)snprintf(why, sizeof(why), "out of range; %" PRId64 " .. %" PRId64 "%s is right",
-		       spec->min, spec->max, spec->type == OPTION_DURATION ? " ms" : "");
+	(void)snprintf(why, sizeof(why), "out of range; %s .. %s is right",
+		       bound_text(spec, spec->min, min), bound_text(spec, spec->max, max));
 	return bad_value(where, spec, text, why);
 }
 

@@ -204,5 +204,5 @@ void args_help(FILE *file)
 	(void)fprintf(
 		file,
 		"\nTo try it as anybody:\n\n  rationd --listen unix:/tmp/rationd.sock --state /tmp/rationd.db\n\n"
-		"See rationd(8), rationd.conf(5) and rationd-delivery(7).\n");
+		"See rationd(8), rationd.conf(5), rationd-delivery(7), rationd-statsd(7) and\nrationd-http(7).\n");
 }

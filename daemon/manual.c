@@ -142,7 +142,7 @@ void manual_daemon(FILE *file)
 		file,
 		"rationd takes counter increments from programs over its sockets, keeps exact totals for every node of the "
 		"hierarchy that their paths make, and answers how much was counted, and whether limits leave room for more. Programs talk to "
-		"it with libration(3) or the libraries for Python and Node, and with StatsD lines; people with rationctl(1); Prometheus reads it over HTTP.");
+		"it with libration(3) or the libraries for Python and Node, and with StatsD lines (rationd-statsd(7)); people with rationctl(1); Prometheus reads it over HTTP (rationd-http(7)).");
 	put_paragraph(
 		file,
 		"What is counted is in its state file within a fraction of a second, and what clients of its own protocol were told to be counted is "
@@ -179,7 +179,8 @@ void manual_daemon(FILE *file)
 	put_text(file, &ADDRESS_DEFAULT[strlen("unix:")]);
 	(void)fputs(
 		"\nThe socket, where nothing else was said.\nBeside it is a lock file of the same name and .lock.\n"
-		".SH SEE ALSO\n\\fBrationd.conf\\fR(5), \\fBrationctl\\fR(1), \\fBrationd\\-delivery\\fR(7)\n",
+		".SH SEE ALSO\n\\fBrationd.conf\\fR(5), \\fBrationctl\\fR(1), \\fBrationd\\-delivery\\fR(7), "
+		"\\fBrationd\\-statsd\\fR(7), \\fBrationd\\-http\\fR(7)\n",
 		file);
 }
 

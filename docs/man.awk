@@ -1,8 +1,8 @@
-# Makes a manual page of a page in Markdown: headings, paragraphs, tables, `code`, **bold** and nothing else.
+# Makes a manual page of a page in Markdown: headings, paragraphs, tables, indented code, `code`, **bold** and nothing else.
 #
-#	awk -v section=7 -f man.awk page.md >page.7
+#	awk -v name=rationd-page -v section=7 -f man.awk page.md >page.7
 #
-# The first heading is "name: what it is".
+# The first heading is what it is about, with "NAME: " before it or not.
 
 function escape(text) {
 	gsub(/\\/, "\\e", text)
@@ -10,28 +10,44 @@ function escape(text) {
 	return text
 }
 
+# Code has no blanks to break lines at. A star is none of **bold**.
+function breakable(code) {
+	gsub(/[,\/{|]/, "&\\:", code)
+	gsub(/\*/, "\002", code)
+	return code
+}
+
 function inline(text) {
 	text = escape(text)
 	while (match(text, /`[^`]*`/)) {
-		text = substr(text, 1, RSTART - 1) "\\fB" substr(text, RSTART + 1, RLENGTH - 2) "\\fR" substr(text, RSTART + RLENGTH)
+		text = substr(text, 1, RSTART - 1) "\\fB" breakable(substr(text, RSTART + 1, RLENGTH - 2)) "\\fR" substr(text, RSTART + RLENGTH)
 	}
 	while (match(text, /\*\*[^*]*\*\*/)) {
 		text = substr(text, 1, RSTART - 1) "\\fB" substr(text, RSTART + 2, RLENGTH - 4) "\\fR" substr(text, RSTART + RLENGTH)
 	}
+	gsub(/\002/, "*", text)
 	return text
 }
 
 # A line must not begin like a request.
-function put(text) {
-	if (text ~ /^[.']/) {
-		text = "\\&" text
+function guard(text) {
+	return text ~ /^[.']/ ? "\\&" text : text
+}
+
+# Between paragraphs; the first one of a section stands without.
+function apart() {
+	if (!fresh) {
+		print ".PP"
 	}
-	print text
+	fresh = 0
 }
 
 function end_block() {
 	if (kind == "table") {
-		print ".TE"
+		print ".TE\n.sp"
+	}
+	if (kind == "code") {
+		print ".EE\n.RE"
 	}
 	kind = ""
 }
@@ -40,6 +56,8 @@ function end_block() {
 function row(line,    cells, n, i, text) {
 	sub(/^\| */, "", line)
 	sub(/ *\|$/, "", line)
+	# A bar that is meant is written \\|.
+	gsub(/\\\|/, "\001", line)
 	n = split(line, cells, / *\| */)
 	if (kind != "table") {
 		kind = "table"
@@ -48,13 +66,19 @@ function row(line,    cells, n, i, text) {
 		for (i = 1; i <= n; i++) {
 			text = text (i > 1 ? " " : "") "lb" widths[n]
 		}
+		if (line ~ /^[ |]*$/) {
+			gsub(/lb/, "l", text)
+			print text "."
+			return
+		}
 		print text
 		gsub(/lb/, "l", text)
 		print text "."
 	}
 	text = ""
 	for (i = 1; i <= n; i++) {
-		text = text (i > 1 ? "\t" : "") "T{\n" inline(cells[i]) "\nT}"
+		gsub(/\001/, "|", cells[i])
+		text = text (i > 1 ? "\t" : "") "T{\n.nh\n" guard(inline(cells[i])) "\nT}"
 	}
 	print text
 }
@@ -66,8 +90,9 @@ BEGIN {
 }
 
 /^# / {
-	split(substr($0, 3), title, /: /)
-	printf ".TH %s %s \"\" \"rationd\" \"rationd\"\n.nh\n.ad l\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n", toupper(escape(title[1])), section, escape(title[1]), escape(title[2])
+	title = substr($0, 3)
+	sub(name ": ", "", title)
+	printf ".TH %s %s \"\" \"rationd\" \"rationd\"\n.nh\n.ad l\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n", toupper(escape(name)), section, escape(name), escape(title)
 	fresh = 1
 	next
 }
@@ -88,6 +113,16 @@ BEGIN {
 	next
 }
 
+/^    / {
+	if (kind != "code") {
+		apart()
+		kind = "code"
+		print ".RS 4\n.EX"
+	}
+	print guard(escape(substr($0, 5)))
+	next
+}
+
 /^$/ {
 	end_block()
 	next
@@ -95,13 +130,10 @@ BEGIN {
 
 {
 	if (kind != "text") {
-		if (!fresh) {
-			print ".PP"
-		}
+		apart()
 		kind = "text"
-		fresh = 0
 	}
-	put(inline($0))
+	print guard(inline($0))
 }
 
 END {

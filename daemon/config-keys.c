@@ -282,7 +282,8 @@ const struct config_key config_keys[] = {
 		.max = 3660 * DURATION_D,
 		.zero = "never",
 		.help = "A counter without children that has not grown for so long is removed; its value stays in its parent. "
-			"Not one that a [quota] names, nor one with usage of a max or rate that a template gives it.",
+			"Not one that a [quota] names, one with usage of a max or rate that a template gives it, nor "
+			"one of which a client has leased units.",
 	},
 	{
 		METRIC("help", CONFIG_TEXT, help),

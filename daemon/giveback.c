@@ -38,20 +38,28 @@ static int give(struct worker *worker, engine_fn engine, const char *path, size_
 	    give_other(worker, engine, path, len, n) == 0) {
 		r = 0;
 	}
+	return r;
+}
+
+int giveback_charge(struct worker *worker, const char *path, size_t len, int64_t n)
+{
+	int r = give(worker, engine_uncharge, path, len, n);
+
 	if (r == 0) {
 		waiting_wake(&worker->daemon->waiting, path, len);
 	}
 	return r;
 }
 
-int giveback_charge(struct worker *worker, const char *path, size_t len, int64_t n)
+int64_t giveback_lease(struct worker *worker, const struct lease *lease, int64_t units)
 {
-	return give(worker, engine_uncharge, path, len, n);
-}
+	engine_fn end = lease->gauge ? engine_lease_return : engine_lease_forfeit;
 
-int giveback_lease(struct worker *worker, const char *path, size_t len, int64_t n)
-{
-	return give(worker, engine_lease_return, path, len, n);
+	if (units == 0 || give(worker, end, lease->path, lease->len, units) != 0 || !lease->gauge) {
+		return 0;
+	}
+	waiting_wake(&worker->daemon->waiting, lease->path, lease->len);
+	return units;
 }
 
 int giveback_spend(struct worker *worker, const char *path, size_t len, int64_t n)
@@ -146,9 +154,7 @@ void giveback_session(struct worker *worker, struct session *session)
 	for (uint32_t i = 0; i < session->leases.n; i++) {
 		const struct lease *lease = session->leases.leases[i];
 
-		if (lease->gauge && lease->units > 0) {
-			(void)giveback_lease(worker, lease->path, lease->len, lease->units);
-		}
+		(void)giveback_lease(worker, lease, lease->units);
 	}
 	end_leases(worker, session);
 }

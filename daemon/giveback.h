@@ -1,11 +1,11 @@
 #pragma once
 /*
- * giveback: units of a gauge on their way back, and who held them.
+ * giveback: units of a gauge on their way back, and who held them; and what else becomes of a lease's units.
  *
  * Where they were charged is where they go: at the path, or, if there was no room for its counter when they were charged and its metric
  * overflows, under the __other__ of an ancestor.
  *
- * Everything here also wakes who waits for the room.
+ * What makes room also wakes who waits for it.
  *
  * Thread safety: the worker's thread.
  */
@@ -35,8 +35,9 @@ struct debt {
 /* engine_uncharge. What it returns for the path itself, if nothing else was right either. */
 int giveback_charge(struct worker *worker, const char *path, size_t len, int64_t n);
 
-/* engine_lease_return and engine_lease_spend of units of a lease. */
-int giveback_lease(struct worker *worker, const char *path, size_t len, int64_t n);
+/* The lease ends, and so many of its units were not spent: a gauge's go back, a counter's are forfeited. How many went back. */
+int64_t giveback_lease(struct worker *worker, const struct lease *lease, int64_t units);
+/* engine_lease_spend of units of a lease. */
 int giveback_spend(struct worker *worker, const char *path, size_t len, int64_t n);
 
 /*

@@ -337,7 +337,6 @@ void serve_lease_return(struct connection *connection, const struct request *req
 			       .type = REPLY_LEASE_RETURNED,
 			       .lease_returned = { .number = give->number, .lease = give->lease } };
 	struct lease *lease;
-	int64_t units;
 
 	if (!serve_operation(connection, request->id, give->number) ||
 	    serve_had_failed(connection, request, give->number)) {
@@ -347,11 +346,7 @@ void serve_lease_return(struct connection *connection, const struct request *req
 	if (lease == NULL || !spend(connection, request->id, give->number, lease, give->spent)) {
 		return;
 	}
-	units = lease->units - give->spent;
-	if (lease->gauge && units > 0 &&
-	    giveback_lease(worker, lease->path, lease->len, units) == 0) {
-		reply.lease_returned.returned = units;
-	}
+	reply.lease_returned.returned = giveback_lease(worker, lease, lease->units - give->spent);
 	lease_end(&connection->session->leases, &worker->lease_clock, &worker->daemon->leases,
 		  lease);
 	keep_leases(connection->session);

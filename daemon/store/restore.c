@@ -93,6 +93,8 @@ static int restore_leases(struct restore *restore, struct session *session,
 		if (r != 0) {
 			return r == -ENOMEM ? r : senseless(restore, "a lease");
 		}
+		/* They were written together, so what it has is there. */
+		(void)engine_restore_lease(restore->daemon->engine, terms.path, terms.len, units);
 		lease_make(&session->leases, &worker->lease_clock, &restore->daemon->leases, lease,
 			   units, restore->time.mono_ns + (int64_t)terms.ttl_ms * INT64_C(1000000));
 		restore->leases++;

@@ -39,7 +39,7 @@ struct engine_growth {
 	uint32_t id;
 	uint64_t added; /* by adds: to own value and limits */
 	uint64_t charged; /* to the own value by charges, uncharges (negative), spent leases, engine_set */
-	uint64_t ahead; /* leased and not spent or returned: limits without a window have it, the own value has not (negative where units are spent that others leased) */
+	uint64_t ahead; /* leased and not spent or returned (forfeited too): limits without a window have it, the own value has not (negative where units are spent that others leased) */
 	uint64_t taken; /* by charges and leases, only what came: windows and rates have it */
 };
 typedef void (*engine_growth_fn)(void *ctx, const struct engine_growth *growth);
@@ -108,13 +108,22 @@ void engine_usage_settle(struct engine *engine, const struct quota_time *time);
 /* ---- the way back: before any worker has joined; metrics and rules are declared already ---- */
 
 /*
- * A counter with its own value and what it is ahead by: that many units are leased there. Its totals and limits without a window have both. It is not told
- * as born. Ceilings don't count. Call it in the order of `born_ns`: so parents come before their children, and births stay as they were (one
- * that comes too late gets the next after the last); ancestors that are missing all the same are made, and told as born. Nothing was
- * removed before. ENGINE_E_PATH, ENGINE_E_FULL (no more ids), -ENOMEM. ret_id may be NULL.
+ * A counter with its own value and what it is ahead by: that many units were leased there, and are forfeited but for what
+ * engine_restore_lease says that leases have. Totals have the own value, limits without a window both. It is not told as born. Ceilings
+ * don't count. Call it in the order of `born_ns`: so parents come before their children, and births stay as they were (one that comes too
+ * late gets the next after the last); ancestors that are missing all the same are made, and told as born. Nothing was removed before.
+ * ENGINE_E_PATH, ENGINE_E_FULL (no more ids), -ENOMEM. ret_id may be NULL.
  */
 int engine_restore(struct engine *engine, const char *path, size_t len, int64_t own, int64_t ahead,
 		   int64_t born_ns, uint32_t *ret_id);
+
+/*
+ * A lease on `path` has so many units of what was restored as ahead there; or, for what is not there, under ENGINE_OTHER of an ancestor (there
+ * was no room for the path) or at an ancestor (the path was removed while somebody leased it). After every engine_restore.
+ * ENGINE_E_UNDERFLOW: there are not so many, and those that there are are leased; ENGINE_E_PATH.
+ */
+int engine_restore_lease(struct engine *engine, const char *path, size_t len, int64_t units);
+
 /* ENGINE_E_NOT_FOUND: no limit in this window there any more: nothing to do. A window that is over counts as empty. */
 int engine_restore_usage(struct engine *engine, const struct engine_usage *usage,
 			 const struct quota_time *time);

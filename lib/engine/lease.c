@@ -405,6 +405,34 @@ static int return_units(struct giving *giving)
 	return 0;
 }
 
+static int forfeit(struct giving *giving)
+{
+	struct engine *engine = giving->engine;
+	struct parts parts;
+
+	if (!take_units(giving, &parts)) {
+		return ENGINE_E_UNDERFLOW;
+	}
+	for (size_t i = 0; i < parts.n; i++) {
+		plane_lease_forfeit(&engine->planes, &engine->tree, parts.ids[i], parts.units[i]);
+	}
+	return 0;
+}
+
+int engine_lease_forfeit(struct engine_worker *worker, const char *path, size_t len, int64_t n,
+			 struct quota_time time)
+{
+	struct giving giving = {
+		.worker = worker,
+		.engine = worker->engine,
+		.n = n,
+		.give = forfeit,
+		.or_ancestor = true,
+	};
+
+	return give(&giving, path, len, &time);
+}
+
 int engine_lease_return(struct engine_worker *worker, const char *path, size_t len, int64_t n,
 			struct quota_time time)
 {

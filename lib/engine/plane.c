@@ -253,26 +253,61 @@ void plane_lease(const struct planes *planes, const struct tree *tree, uint32_t 
 	atomic_fetch_add_explicit(&leased_of(planes, id)->own, n, memory_order_relaxed);
 }
 
-int64_t plane_lease_take(const struct planes *planes, const struct tree *tree, uint32_t id,
+void plane_lease_forfeit(const struct planes *planes, const struct tree *tree, uint32_t id,
 			 int64_t n)
 {
-	struct leased *leased = leased_of(planes, id);
-	int64_t own = leased ? atomic_load_explicit(&leased->own, memory_order_relaxed) : 0;
+	lease_all(planes, tree, id, n);
+	atomic_fetch_add_explicit(&leased_of(planes, id)->forfeited, n, memory_order_relaxed);
+}
+
+/* Up to n, as many as there are. */
+static int64_t take(_Atomic(int64_t) *units, int64_t n)
+{
+	int64_t is = atomic_load_explicit(units, memory_order_relaxed);
 	int64_t part;
 
 	do {
-		part = own < n ? own : n;
+		part = is < n ? is : n;
 		if (part <= 0) {
 			return 0;
 		}
 		RATION_HOOK();
-	} while (!atomic_compare_exchange_weak_explicit(
-		&leased->own, &own, own - part, memory_order_relaxed, memory_order_relaxed));
-	lease_all(planes, tree, id, -part);
+	} while (!atomic_compare_exchange_weak_explicit(units, &is, is - part, memory_order_relaxed,
+							memory_order_relaxed));
+	return part;
+}
+
+int64_t plane_lease_take(const struct planes *planes, const struct tree *tree, uint32_t id,
+			 int64_t n)
+{
+	struct leased *leased = leased_of(planes, id);
+	int64_t part = leased ? take(&leased->own, n) : 0;
+
+	if (part > 0) {
+		lease_all(planes, tree, id, -part);
+	}
+	return part;
+}
+
+int64_t plane_lease_claim(const struct planes *planes, uint32_t id, int64_t n)
+{
+	struct leased *leased = leased_of(planes, id);
+	int64_t part = leased ? take(&leased->forfeited, n) : 0;
+
+	if (part > 0) {
+		atomic_fetch_add_explicit(&leased->own, part, memory_order_relaxed);
+	}
 	return part;
 }
 
 int64_t plane_leased(const struct planes *planes, uint32_t id)
+{
+	const struct leased *leased = leased_of(planes, id);
+
+	return leased ? atomic_load_explicit(&leased->own, memory_order_relaxed) : 0;
+}
+
+int64_t plane_ahead(const struct planes *planes, uint32_t id)
 {
 	const struct leased *leased = leased_of(planes, id);
 
@@ -283,16 +318,19 @@ void plane_lease_move(const struct planes *planes, const struct tree *tree, uint
 {
 	struct leased *leased = leased_of(planes, id);
 	uint32_t parent = tree_parent(tree, id);
-	int64_t own;
+	int64_t own, forfeited;
 
 	if (!leased) {
 		return;
 	}
 	own = atomic_exchange_explicit(&leased->own, 0, memory_order_relaxed);
+	forfeited = atomic_exchange_explicit(&leased->forfeited, 0, memory_order_relaxed);
 	atomic_store_explicit(&leased->all, 0, memory_order_relaxed);
-	if (own != 0 && parent != TREE_NONE) {
-		atomic_fetch_add_explicit(&leased_of(planes, parent)->own, own,
-					  memory_order_relaxed);
+	if ((own != 0 || forfeited != 0) && parent != TREE_NONE) {
+		struct leased *to = leased_of(planes, parent);
+
+		atomic_fetch_add_explicit(&to->own, own, memory_order_relaxed);
+		atomic_fetch_add_explicit(&to->forfeited, forfeited, memory_order_relaxed);
 	}
 }
 

@@ -14,9 +14,10 @@
  * And when rules change, while the gate is closed (gate.h). Both under the registry's lock; what is taken out is freed after a grace period.
  * So a list, and what it holds, is good in the read section in which it was found (and past the open gate), or under the lock.
  *
- * Leased units (charged, not spent) are kept in a table of the same kind, for each counter those leased there and those there and
- * below: a node that begins later starts from the total and these. When a counter is removed its leased units, like its own value, are
- * its parent's from then on.
+ * Units that are charged and not spent are kept in a table of the same kind: for each counter those that leases have there; those whose
+ * lease ended, which are forfeited, and stay charged; and both of them there and below: a node that begins later starts from the total and
+ * these. When a counter is removed its units, like its own value, are its parent's from then on. What leases have is in the way of that,
+ * what is forfeited is not.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,7 +48,8 @@ struct limit {
 static_assert(sizeof(struct limit) == 256, "100,000 of these are kept");
 
 struct leased {
-	_Atomic(int64_t) own, all;
+	_Atomic(int64_t) own, forfeited; /* at this very counter */
+	_Atomic(int64_t) all;		 /* of both, there and below */
 };
 
 struct planes {
@@ -147,9 +149,16 @@ void plane_lease(const struct planes *planes, const struct tree *tree, uint32_t 
 /* Up to n fewer, as many as are leased at this very counter: how many. */
 int64_t plane_lease_take(const struct planes *planes, const struct tree *tree, uint32_t id,
 			 int64_t n);
-/* At the counter and below. */
+/* n more are forfeited at the counter: charged, and no lease has them. It was reserved. */
+void plane_lease_forfeit(const struct planes *planes, const struct tree *tree, uint32_t id,
+			 int64_t n);
+/* A lease has up to n of those after all, as many as are forfeited at this very counter: how many. */
+int64_t plane_lease_claim(const struct planes *planes, uint32_t id, int64_t n);
+/* What leases have at this very counter. */
 int64_t plane_leased(const struct planes *planes, uint32_t id);
-/* The counter, a leaf, is gone: what was leased there is its parent's. */
+/* Leased and forfeited, at the counter and below: what limits have beside its total. */
+int64_t plane_ahead(const struct planes *planes, uint32_t id);
+/* The counter, a leaf, is gone: what was leased and forfeited there is its parent's. */
 void plane_lease_move(const struct planes *planes, const struct tree *tree, uint32_t id);
 
 /* ---- changes, under the registry's lock ---- */

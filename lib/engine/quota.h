@@ -172,6 +172,13 @@ int engine_lease_spend(struct engine_worker *worker, const char *path, size_t le
 int engine_lease_return(struct engine_worker *worker, const char *path, size_t len, int64_t n,
 			struct quota_time time);
 
+/*
+ * Unspent units of a counter's lease that ends are forfeited: they stay usage of the limits that were charged, but no lease has them, so that
+ * they are not in the way of a removal (then the parent has them). As engine_lease_spend.
+ */
+int engine_lease_forfeit(struct engine_worker *worker, const char *path, size_t len, int64_t n,
+			 struct quota_time time);
+
 /* ---- all limits ---- */
 
 /* Where a walk of the limits stands; zero at the start. */

@@ -227,8 +227,7 @@ static void apply_begin(struct engine *engine, const struct change *change,
 		int64_t total = atomic_load_explicit(&tree_tally(&engine->tree, limit->id)->total,
 						     memory_order_relaxed);
 
-		if (__builtin_add_overflow(total, plane_leased(&engine->planes, limit->id),
-					   &usage)) {
+		if (__builtin_add_overflow(total, plane_ahead(&engine->planes, limit->id), &usage)) {
 			usage = INT64_MAX;
 		}
 	}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/engine/intern.h"
 #include "lib/engine/keep.h"
@@ -99,7 +100,7 @@ static int restore_ahead(struct engine *engine, uint32_t id, int64_t ahead)
 	}
 	r = plane_lease_reserve(&engine->planes, &engine->tree, id);
 	if (r == 0) {
-		plane_lease(&engine->planes, &engine->tree, id, ahead);
+		plane_lease_forfeit(&engine->planes, &engine->tree, id, ahead);
 		plane_force_held(&engine->planes, &engine->tree, id, ahead);
 	}
 	return r;
@@ -135,4 +136,38 @@ int engine_restore(struct engine *engine, const char *path, size_t len, int64_t 
 	r = restore_locked(engine, path, len, own, ahead, born_ns, ret_id);
 	registry_unlock(engine->registry);
 	return r;
+}
+
+/* ---- leases ---- */
+
+/* Up to n units of the counter at `path`: how many. */
+static int64_t claim(struct engine *engine, const char *path, size_t len, int64_t n)
+{
+	const struct name *name = registry_find(engine->registry, path, len);
+
+	return name ? plane_lease_claim(&engine->planes, name->id, n) : 0;
+}
+
+static int64_t claim_other(struct engine *engine, const char *parent, size_t len, int64_t n)
+{
+	char other[PATH_MAX_BYTES + sizeof(ENGINE_OTHER) + 1];
+
+	memcpy(other, parent, len);
+	memcpy(other + len, "/" ENGINE_OTHER, sizeof(ENGINE_OTHER));
+	return claim(engine, other, len + sizeof(ENGINE_OTHER), n);
+}
+
+int engine_restore_lease(struct engine *engine, const char *path, size_t len, int64_t units)
+{
+	if (path_check(path, len, NULL) != PATH_OK) {
+		return ENGINE_E_PATH;
+	}
+	grace_enter();
+	units -= claim(engine, path, len, units);
+	while (units > 0 && (len = path_parent(path, len)) > 0) {
+		units -= claim_other(engine, path, len, units);
+		units -= claim(engine, path, len, units);
+	}
+	grace_leave();
+	return units > 0 ? ENGINE_E_UNDERFLOW : 0;
 }

@@ -87,17 +87,20 @@ struct place {
 	char path[32];
 };
 
+static struct place place_of(unsigned metric, int group, int leaf)
+{
+	struct place place = { .metric = metric, .group = group, .leaf = leaf };
+
+	(void)snprintf(place.path, sizeof(place.path), "%s/%d/%d", metrics[metric], group, leaf);
+	return place;
+}
+
 static struct place random_place(struct test_random *random, unsigned n_metrics)
 {
-	struct place place = {
-		.metric = (unsigned)below(random, n_metrics),
-		.group = (int)below(random, GROUPS),
-		.leaf = (int)below(random, LEAVES),
-	};
+	unsigned metric = (unsigned)below(random, n_metrics);
+	int group = (int)below(random, GROUPS);
 
-	(void)snprintf(place.path, sizeof(place.path), "%s/%d/%d", metrics[place.metric],
-		       place.group, place.leaf);
-	return place;
+	return place_of(metric, group, (int)below(random, LEAVES));
 }
 
 static void do_add(struct seat *seat)
@@ -165,6 +168,12 @@ static void do_spend(struct seat *seat)
 	int r;
 
 	if (n == 0) {
+		return;
+	}
+	if (below(&seat->random, 4) == 0) {
+		/* They stay what it is ahead by. */
+		CHECK(engine_lease_forfeit(seat->worker, place.path, len, n, time_now()) == 0);
+		*leased -= n;
 		return;
 	}
 	if (place.metric == 1 && below(&seat->random, 2)) {
@@ -401,6 +410,19 @@ static void make_named(struct engine *engine)
 	}
 }
 
+static void restore_leases(const struct seat *seat, struct engine *engine)
+{
+	const int64_t *leased = &seat->leased[0][0][0];
+
+	for (unsigned i = 0; i < METRICS * GROUPS * LEAVES; i++) {
+		struct place place = place_of(i / LEAVES / GROUPS, (int)(i / LEAVES % GROUPS),
+					      (int)(i % LEAVES));
+
+		CHECK(leased[i] == 0 ||
+		      engine_restore_lease(engine, place.path, strlen(place.path), leased[i]) == 0);
+	}
+}
+
 /* Nothing goes on any more. */
 static void check_restored(struct stress *stress)
 {
@@ -419,6 +441,9 @@ static void check_restored(struct stress *stress)
 	declare_all(engine);
 	engine_rules_list(stress->engine, copy_rule, engine);
 	keeper_restore(stress->keeper, engine, time);
+	for (uint32_t w = 0; w < WORKERS; w++) {
+		restore_leases(&stress->seats[w], engine);
+	}
 	keeper_same(stress->engine, engine, time);
 	assert_null(engine_free(engine));
 }

@@ -384,7 +384,7 @@ static void check_entry(void *ctx, const struct engine_entry *entry)
 			abort();
 		}
 	}
-	assert_int_equal(plane_leased(&engine->planes, intern(engine, path).id), 0);
+	assert_int_equal(plane_ahead(&engine->planes, intern(engine, path).id), 0);
 }
 
 /* The claims of a plane's children are the sum their parent has (I7). */
@@ -535,6 +535,12 @@ static void *charge_expiring(void *ctx)
 		      0);
 		CHECK(engine_lease_spend(worker, path, strlen(path), 1, at(1000)) == 0);
 		CHECK(engine_uncharge(worker, path, strlen(path), 1, at(1000)) == 0);
+		(void)snprintf(path, sizeof(path), "c/%d", (int)(round % 2));
+		CHECK(engine_lease(worker, path, strlen(path), 3, at(1000), NULL, NULL, &units) ==
+			      0 &&
+		      units == 3);
+		CHECK(engine_lease_spend(worker, path, strlen(path), 1, at(1000)) == 0);
+		CHECK(engine_lease_forfeit(worker, path, strlen(path), 2, at(1000)) == 0);
 		(void)snprintf(path, sizeof(path), "w/%d", (int)(round % 30000));
 		for (int i = 0; i <= EXPIRING_MAX; i++) {
 			int r = charge(worker, path, 1);
@@ -552,6 +558,7 @@ static void test_charges_of_what_expires(void **state)
 	struct expiring expiring = { .engine = make_engine(100000, 2, BATCH),
 				     .until = test_now_ns() + RUN_NS };
 	pthread_t expiry, chargers[2];
+	int64_t spent;
 
 	(void)state;
 #ifdef RATION_HOOKS
@@ -560,6 +567,8 @@ static void test_charges_of_what_expires(void **state)
 	declare(expiring.engine, "g",
 		(struct engine_metric){ .kind = ENGINE_GAUGE, .expire_after_ns = 1 });
 	declare(expiring.engine, "w", (struct engine_metric){ .expire_after_ns = 1 });
+	declare(expiring.engine, "c", (struct engine_metric){ .expire_after_ns = 1 });
+	set_max(expiring.engine, "c", INT64_C(1) << 40);
 	set_max(expiring.engine, "g/*", 1000);
 	set_rule(expiring.engine, rule_per("w/*", EXPIRING_MAX, 100000));
 	assert_int_equal(pthread_create(&expiry, NULL, expirer, &expiring), 0);
@@ -572,7 +581,19 @@ static void test_charges_of_what_expires(void **state)
 	atomic_store_explicit(&expiring.stop, true, memory_order_relaxed);
 	assert_int_equal(pthread_join(expiry, NULL), 0);
 	assert_int_equal(exact(expiring.engine, "g"), 0);
-	assert_int_equal(plane_leased(&expiring.engine->planes, intern(expiring.engine, "g").id),
+	assert_int_equal(plane_ahead(&expiring.engine->planes, intern(expiring.engine, "g").id), 0);
+	/* Of every 3 units 1 was spent, and nothing of the rest is in the way. */
+	spent = exact(expiring.engine, "c");
+	assert_int_equal(spent, expiring.rounds);
+	assert_int_equal(usage(expiring.engine, "c"), 3 * spent);
+	assert_int_equal(plane_ahead(&expiring.engine->planes, intern(expiring.engine, "c").id),
+			 2 * spent);
+	for (int i = 0; i < 2; i++) {
+		int r = drop(expiring.engine, i == 0 ? "c/0" : "c/1");
+
+		assert_true(r == 0 || r == ENGINE_E_NOT_FOUND);
+	}
+	assert_int_equal(plane_leased(&expiring.engine->planes, intern(expiring.engine, "c").id),
 			 0);
 	(void)engine_free(expiring.engine);
 }

@@ -53,23 +53,25 @@ struct place {
 	char path[32];
 };
 
-static struct place random_place(struct model *model)
+static struct place place_of(uint32_t metric, uint32_t x, uint32_t y)
 {
-	struct place place = {
-		.metric = (uint32_t)below(model, METRICS),
-		.x = (uint32_t)below(model, PLACES),
-		.y = (uint32_t)below(model, PLACES),
-	};
-	const char *metric = metrics[place.metric];
+	struct place place = { .metric = metric, .x = x, .y = y };
 
 	/* y 0 is the one above. */
-	if (place.y == 0) {
-		(void)snprintf(place.path, sizeof(place.path), "%s/%u", metric, place.x);
+	if (y == 0) {
+		(void)snprintf(place.path, sizeof(place.path), "%s/%u", metrics[metric], x);
 	} else {
-		(void)snprintf(place.path, sizeof(place.path), "%s/%u/%u", metric, place.x,
-			       place.y);
+		(void)snprintf(place.path, sizeof(place.path), "%s/%u/%u", metrics[metric], x, y);
 	}
 	return place;
+}
+
+static struct place random_place(struct model *model)
+{
+	uint32_t metric = (uint32_t)below(model, METRICS);
+	uint32_t x = (uint32_t)below(model, PLACES);
+
+	return place_of(metric, x, (uint32_t)below(model, PLACES));
 }
 
 static struct brought *brings(struct model *model, const struct place *place)
@@ -154,6 +156,12 @@ static void step_spend(struct model *model, struct engine_worker *worker)
 	size_t len = strlen(place.path);
 
 	if (n == 0) {
+		return;
+	}
+	if (below(model, 3) == 0) {
+		/* They stay what it is ahead by. */
+		assert_int_equal(engine_lease_forfeit(worker, place.path, len, n, at(model->s)), 0);
+		*leased(model, &place) -= n;
 		return;
 	}
 	if (below(model, 2)) {
@@ -335,6 +343,43 @@ static void check_windows(struct model *model)
 	}
 }
 
+/* What leases have is theirs again, and what had been forfeited is not: it keeps no counter. */
+static void check_leases(struct model *model, struct engine *engine)
+{
+	struct engine_worker *worker;
+
+	assert_int_equal(engine_join(engine, &worker), 0);
+	for (uint32_t i = 0; i < METRICS * PLACES * PLACES; i++) {
+		struct place place =
+			place_of(i / PLACES / PLACES, i / PLACES % PLACES, PLACES - 1 - i % PLACES);
+		int64_t n = *leased(model, &place);
+		size_t len = strlen(place.path);
+
+		if (n > 0) {
+			assert_int_equal(drop(engine, place.path), ENGINE_E_BUSY);
+			assert_int_equal(
+				engine_lease_forfeit(worker, place.path, len, n, at(model->s)), 0);
+		}
+		if (engine_get(engine, place.path, len, &(struct engine_reading){ 0 }) == 0) {
+			assert_int_equal(drop(engine, place.path), 0);
+		}
+	}
+	engine_leave(worker);
+}
+
+static void restore_leases(struct model *model, struct engine *engine)
+{
+	for (uint32_t i = 0; i < METRICS * PLACES * PLACES; i++) {
+		struct place place = place_of(i / PLACES / PLACES, i / PLACES % PLACES, i % PLACES);
+		int64_t n = *leased(model, &place);
+
+		if (n > 0) {
+			assert_int_equal(
+				engine_restore_lease(engine, place.path, strlen(place.path), n), 0);
+		}
+	}
+}
+
 static void check_restored(struct model *model)
 {
 	struct engine *engine = make_kept(1000, WORKERS, BATCH);
@@ -344,7 +389,9 @@ static void check_restored(struct model *model)
 	engine_usage_settle(model->engine, &now);
 	prepare(engine);
 	keeper_restore(model->keeper, engine, later);
+	restore_leases(model, engine);
 	keeper_same(model->engine, engine, later);
+	check_leases(model, engine);
 	assert_null(engine_free(engine));
 }
 

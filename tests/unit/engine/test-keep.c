@@ -139,6 +139,9 @@ static void test_charges(void **state)
 	assert_growth(growth_of(worker, ref.id), 0, 11, 15, 30);
 	assert_int_equal(engine_lease_return(worker, "g/a", 3, 8, at(1000)), 0);
 	assert_growth(growth_of(worker, ref.id), 0, 11, 7, 30);
+	/* What is forfeited is ahead as before. */
+	assert_int_equal(engine_lease_forfeit(worker, "g/a", 3, 6, at(1000)), 0);
+	assert_int_equal(growth_of(worker, ref.id).id, ENGINE_NO_ID);
 	assert_int_equal(own(bench.engine, "g/a"), 6);
 	assert_int_equal(usage(bench.engine, "g/a"), 13);
 	kept_free(&bench);

@@ -32,7 +32,7 @@ struct model_node {
 	bool gauge;
 	bool there;
 	int64_t own;
-	int64_t leased; /* here alone */
+	int64_t leased, forfeited; /* here alone */
 	bool limited[N_WINDOWS];
 	struct quota_limits limits[N_WINDOWS];
 	struct quota_node *windows[N_WINDOWS]; /* each without a parent; NULL without a window */
@@ -105,7 +105,8 @@ static int64_t used_of(const struct model *model, int at)
 	int64_t sum = total_of(model, at);
 
 	for (int i = 0; i < N_NODES; i++) {
-		sum += is_under(model, i, at) ? model->nodes[i].leased : 0;
+		sum += is_under(model, i, at) ? model->nodes[i].leased + model->nodes[i].forfeited
+					      : 0;
 	}
 	return sum;
 }
@@ -512,16 +513,21 @@ static void do_lease(struct model *model)
 	model->n_leases++;
 }
 
-static void do_lease_end(struct model *model, bool spend)
+static void do_lease_end(struct model *model, uint64_t way)
 {
 	struct model_node *node = &model->nodes[pick(model)];
 	int64_t n;
 
-	if (node->leased == 0 || (!spend && !node->gauge)) {
+	if (node->leased == 0 || (way == 0 && !node->gauge)) {
 		return;
 	}
 	n = 1 + (int64_t)below(model, (uint64_t)node->leased);
-	if (spend) {
+	if (way == 1) {
+		assert_int_equal(engine_lease_forfeit(model->worker, node->path, strlen(node->path),
+						      n, model->now),
+				 0);
+		node->forfeited += n;
+	} else if (way == 2) {
 		assert_int_equal(engine_lease_spend(model->worker, node->path, strlen(node->path),
 						    n, model->now),
 				 0);
@@ -553,7 +559,8 @@ static void do_remove(struct model *model)
 	assert_int_equal(drop(model->engine, node->path), expected);
 	if (expected == 0) {
 		model->nodes[node->parent].own += node->own;
-		node->own = 0;
+		model->nodes[node->parent].forfeited += node->forfeited;
+		node->own = node->forfeited = 0;
 		node->there = false;
 		limit_node(model, at);
 	}
@@ -769,7 +776,7 @@ static void operate(struct model *model)
 	case 8:
 	case 9:
 	case 10:
-		do_lease_end(model, below(model, 2));
+		do_lease_end(model, below(model, 3));
 		break;
 	case 11:
 	case 12:

@@ -330,6 +330,48 @@ static void test_leases(void **state)
 	bench_free(&bench);
 }
 
+/* Units of a lease that ended stay used of the limits they were charged to, whatever becomes of the counter, and of those that come later. */
+static void test_forfeited(void **state)
+{
+	struct bench bench = bench_new(100, 1, BATCH);
+	struct engine_worker *worker = bench.workers[0];
+	int64_t granted;
+
+	(void)state;
+	(void)intern(bench.engine, "c/b");
+	set_max(bench.engine, "c", 100);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(
+			engine_lease(worker, "c/b/x", 5, 20, at(1000), NULL, NULL, &granted), 0);
+		assert_int_equal(granted, 20);
+	}
+	assert_int_equal(engine_lease_spend(worker, "c/b/x", 5, 3, at(1000)), 0);
+	assert_int_equal(engine_lease_forfeit(worker, "c/b/x", 5, 17, at(1000)), 0);
+	/* Another lease has the rest. */
+	assert_int_equal(engine_lease_forfeit(worker, "c/b/x", 5, 21, at(1000)),
+			 ENGINE_E_UNDERFLOW);
+	assert_int_equal(drop(bench.engine, "c/b/x"), ENGINE_E_BUSY);
+	assert_int_equal(engine_lease_forfeit(worker, "c/b/x", 5, 20, at(1000)), 0);
+	/* They are nobody's any more. */
+	assert_int_equal(engine_lease_spend(worker, "c/b/x", 5, 1, at(1000)), ENGINE_E_UNDERFLOW);
+	set_max(bench.engine, "c/b/x", 90);
+	assert_int_equal(usage(bench.engine, "c/b/x"), 40);
+	assert_int_equal(drop(bench.engine, "c/b/x"), 0);
+	assert_int_equal(total(bench.engine, "c"), 3);
+	assert_int_equal(usage(bench.engine, "c"), 40);
+	set_max(bench.engine, "c/b", 90);
+	assert_int_equal(usage(bench.engine, "c/b"), 40);
+	/* Its successor begins with none of that. */
+	assert_int_equal(engine_lease(worker, "c/b/x", 5, 5, at(1000), NULL, NULL, &granted), 0);
+	assert_int_equal(usage(bench.engine, "c/b/x"), 5);
+	assert_int_equal(engine_lease_forfeit(worker, "c/b/x", 5, 6, at(1000)), ENGINE_E_UNDERFLOW);
+	assert_int_equal(engine_lease_forfeit(worker, "c/b/y", 5, 1, at(1000)), ENGINE_E_UNDERFLOW);
+	assert_int_equal(engine_lease_forfeit(worker, "n/b/y", 5, 1, at(1000)), ENGINE_E_NOT_FOUND);
+	assert_int_equal(engine_lease_forfeit(worker, "c/b/x", 5, 5, at(1000)), 0);
+	assert_int_equal(usage(bench.engine, "c/b"), 45);
+	bench_free(&bench);
+}
+
 static void test_high_and_shadow(void **state)
 {
 	struct bench bench = bench_new(100, 1, BATCH);
@@ -556,6 +598,26 @@ static void test_held_stays(void **state)
 	bench_free(&bench);
 }
 
+static void test_forfeited_goes(void **state)
+{
+	struct bench bench = bench_new(100, 1, BATCH);
+	struct engine_worker *worker = bench.workers[0];
+	int64_t granted;
+
+	(void)state;
+	declare(bench.engine, "c", (struct engine_metric){ .expire_after_ns = SECOND });
+	set_max(bench.engine, "c", 100);
+	assert_int_equal(engine_lease(worker, "c/a", 3, 2, at(1), NULL, NULL, &granted), 0);
+	assert_int_equal(engine_expire(bench.engine, 0, 100), 0);
+	assert_int_equal(engine_expire(bench.engine, 10 * SECOND, 100), 0);
+	assert_int_equal(engine_lease_forfeit(worker, "c/a", 3, 1, at(1)), 0);
+	assert_int_equal(engine_expire(bench.engine, 20 * SECOND, 100), 0);
+	assert_int_equal(engine_lease_forfeit(worker, "c/a", 3, 1, at(1)), 0);
+	assert_int_equal(engine_expire(bench.engine, 30 * SECOND, 100), 1);
+	assert_int_equal(usage(bench.engine, "c"), 2);
+	bench_free(&bench);
+}
+
 /* At the end of int64, where totals must be looked at first. */
 static void test_end_of_int64(void **state)
 {
@@ -590,7 +652,8 @@ int main(void)
 		cmocka_unit_test(test_many_items),	 cmocka_unit_test(test_bad_requests),
 		cmocka_unit_test(test_overflow_policy),	 cmocka_unit_test(test_templates),
 		cmocka_unit_test(test_set_on_counts),	 cmocka_unit_test(test_gauges_give_back),
-		cmocka_unit_test(test_leases),		 cmocka_unit_test(test_high_and_shadow),
+		cmocka_unit_test(test_leases),		 cmocka_unit_test(test_forfeited),
+		cmocka_unit_test(test_forfeited_goes),	 cmocka_unit_test(test_high_and_shadow),
 		cmocka_unit_test(test_windows),		 cmocka_unit_test(test_dry_run),
 		cmocka_unit_test(test_closed_gate),	 cmocka_unit_test(test_removal),
 		cmocka_unit_test(test_used_limits_stay), cmocka_unit_test(test_held_stays),

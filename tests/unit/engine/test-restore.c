@@ -140,6 +140,48 @@ static void test_strict(void **state)
 	leave(engine, worker);
 }
 
+/*
+ * What leases have of what counters are ahead by is found where it was charged: at the path, at an ancestor if the path was removed, under __other__ if there
+ * was no room. The rest is forfeited.
+ */
+static void test_leases(void **state)
+{
+	struct engine *engine = make_kept(100, 2, BATCH);
+	struct engine_worker *worker;
+
+	(void)state;
+	set_max(engine, "m", 1000);
+	(void)restore_at(engine, "m", 5, 0, 100);
+	(void)restore_at(engine, "m/a", 10, 20, 200);
+	(void)restore_at(engine, "m/a/x", 0, 40, 300);
+	(void)restore_at(engine, "m/a/y", 0, 10, 400);
+	(void)restore_at(engine, "m/__other__", 0, 30, 500);
+	assert_int_equal(usage(engine, "m"), 115);
+	assert_int_equal(engine_restore_lease(engine, "m/a/x", 5, 30), 0);
+	assert_int_equal(engine_restore_lease(engine, "m/a/gone", 8, 15), 0);
+	assert_int_equal(engine_restore_lease(engine, "m/b", 3, 30), 0);
+	assert_int_equal(engine_restore_lease(engine, "m/b", 3, 1), ENGINE_E_UNDERFLOW);
+	assert_int_equal(engine_restore_lease(engine, "n", 1, 1), ENGINE_E_UNDERFLOW);
+	assert_int_equal(engine_restore_lease(engine, "n//a", 4, 1), ENGINE_E_PATH);
+
+	worker = join(engine);
+	assert_int_equal(usage(engine, "m"), 115);
+	assert_int_equal(drop(engine, "m/a/x"), ENGINE_E_BUSY);
+	assert_int_equal(drop(engine, "m/__other__"), ENGINE_E_BUSY);
+	assert_int_equal(drop(engine, "m/a/y"), 0);
+	assert_int_equal(engine_lease_spend(worker, "m/a/x", 5, 30, at(1000)), 0);
+	assert_int_equal(engine_lease_spend(worker, "m/a/gone", 8, 15, at(1000)), 0);
+	assert_int_equal(engine_lease_spend(worker, "m/a/gone", 8, 1, at(1000)),
+			 ENGINE_E_UNDERFLOW);
+	assert_int_equal(engine_lease_forfeit(worker, "m/__other__", 11, 30, at(1000)), 0);
+	assert_int_equal(drop(engine, "m/__other__"), 0);
+	assert_int_equal(drop(engine, "m/a/x"), 0);
+	assert_int_equal(drop(engine, "m/a"), 0);
+	assert_int_equal(total(engine, "m"), 60);
+	assert_int_equal(usage(engine, "m"), 115);
+	leave(engine, worker);
+}
+
 /* Counters come with what the rules say of them; those that rules name and nobody kept come last. */
 static void test_limits(void **state)
 {
@@ -160,6 +202,8 @@ static void test_limits(void **state)
 	assert_int_equal(usage(engine, "g"), 29);
 	assert_int_equal(usage(engine, "g/a"), 27);
 	assert_int_equal(usage(engine, "g/b"), -3);
+	assert_int_equal(engine_restore_lease(engine, "g/a", 3, 7), 0);
+	assert_int_equal(usage(engine, "g/a"), 27);
 	assert_int_equal(usage_at(engine, "g/a",
 				  (struct window){ .kind = WINDOW_PER, .duration_ns = 10 * SECOND },
 				  at(1000)),
@@ -342,10 +386,15 @@ static void test_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),	   cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_strict),	   cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_order),	   cmocka_unit_test(test_set),
-		cmocka_unit_test(test_set_errors), cmocka_unit_test(test_set_turns_strict),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_strict),
+		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_set_errors),
+		cmocka_unit_test(test_set_turns_strict),
 		cmocka_unit_test(test_again),
 	};
 

@@ -26,6 +26,7 @@ struct statsd_stream {
 	size_t begun_len;
 	char *begun; /* the beginning of a line; NULL: none */
 	struct statsd_sender sender;
+	struct sockaddr_storage from;
 	char peer[96];
 };
 
@@ -38,8 +39,14 @@ struct statsd_stream *statsd_stream_new(int fd, const char *peer)
 		return NULL;
 	}
 	stream->fd = fd;
+	/* One that is gone already has only the name that it came with. */
 	(void)snprintf(stream->peer, sizeof(stream->peer), "statsd %s", peer);
 	stream->sender.text = stream->peer;
+	stream->sender.address_len = sizeof(stream->from);
+	if (getpeername(fd, (struct sockaddr *)&stream->from, &stream->sender.address_len) == 0) {
+		stream->sender.text = "statsd tcp";
+		stream->sender.address = (struct sockaddr *)&stream->from;
+	}
 	return stream;
 }
 

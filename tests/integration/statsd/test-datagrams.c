@@ -275,16 +275,25 @@ static void test_unsupported_is_said_once(void **state)
 		statsd_send_text(udp, "load:1|g\nt:3|ms\n");
 		statsd_send_text(path, "load:1|g");
 	}
+	/* Each connection has another port, and is the same sender. */
+	for (unsigned i = 0; i < 50; i++) {
+		int tcp = statsd_connect(&test, WAY_TCP);
+
+		statsd_send_text(tcp, "load:1|g\n");
+		(void)close(tcp);
+	}
 	statsd_settle(&test, udp);
 	statsd_settle(&test, path);
-	assert_int_equal(statsd_rejected(&test, "unsupported_type"), 150);
+	statsd_await(&test, "statsd_rejected_unsupported_type", 200);
+	assert_int_equal(statsd_rejected(&test, "unsupported_type"), 200);
 	log = test_daemon_log(test.daemon);
 	for (const char *at = log;
 	     (at = strstr(at, "unsupported_type: only counters are taken")) != NULL; at++) {
 		n++;
 	}
-	assert_int_equal(n, 2);
+	assert_int_equal(n, 3);
 	assert_non_null(strstr(log, "statsd udp 127.0.0.1: "));
+	assert_non_null(strstr(log, "statsd tcp 127.0.0.1: "));
 	assert_non_null(strstr(log, "such as \"load:1|g\""));
 	free(log);
 	(void)close(udp);

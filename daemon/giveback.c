@@ -5,6 +5,7 @@
 #include "daemon/lease.h"
 #include "daemon/session.h"
 #include "daemon/worker.h"
+#include "lib/engine/keep.h"
 #include "lib/engine/quota.h"
 #include "lib/names/path.h"
 
@@ -44,6 +45,16 @@ static int give(struct worker *worker, engine_fn engine, const char *path, size_
 int giveback_charge(struct worker *worker, const char *path, size_t len, int64_t n)
 {
 	int r = give(worker, engine_uncharge, path, len, n);
+
+	if (r == 0) {
+		waiting_wake(&worker->daemon->waiting, path, len);
+	}
+	return r;
+}
+
+int giveback_again(struct worker *worker, const char *path, size_t len, int64_t n)
+{
+	int r = engine_uncharge_again(worker->engine, path, len, n, *worker_time(worker));
 
 	if (r == 0) {
 		waiting_wake(&worker->daemon->waiting, path, len);

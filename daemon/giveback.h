@@ -35,6 +35,9 @@ struct debt {
 /* engine_uncharge. What it returns for the path itself, if nothing else was right either. */
 int giveback_charge(struct worker *worker, const char *path, size_t len, int64_t n);
 
+/* engine_uncharge_again. */
+int giveback_again(struct worker *worker, const char *path, size_t len, int64_t n);
+
 /* The lease ends, and so many of its units were not spent: a gauge's go back, a counter's are forfeited. How many went back. */
 int64_t giveback_lease(struct worker *worker, const struct lease *lease, int64_t units);
 /* engine_lease_spend of units of a lease. */

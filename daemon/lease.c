@@ -68,12 +68,12 @@ void lease_book_each(struct lease_book *book, const char *path, size_t len, leas
 	(void)pthread_mutex_unlock(&book->lock);
 }
 
-static bool book_take_place(struct lease_book *book)
+static bool book_take_place(struct lease_book *book, bool whatever)
 {
 	bool taken;
 
 	(void)pthread_mutex_lock(&book->lock);
-	taken = book->n < book->max;
+	taken = whatever || book->n < book->max;
 	book->n += taken;
 	(void)pthread_mutex_unlock(&book->lock);
 	return taken;
@@ -253,7 +253,7 @@ int lease_prepare(struct lease_table *table, struct lease_clock *clock, struct l
 	    grow(&clock->heap, clock->n_leases + 1, &clock->size) < 0) {
 		return -ENOMEM;
 	}
-	if (!book_take_place(book)) {
+	if (!book_take_place(book, max == LEASE_NO_MAX)) {
 		return LEASE_E_ALL;
 	}
 	lease = lease_new(terms);

@@ -84,6 +84,9 @@ struct lease_terms {
 	bool gauge;
 };
 
+#define LEASE_NO_MAX \
+	UINT32_MAX /* what was leased once is so whatever the limits are by now, the book's too */
+
 /* Room for one more: LEASE_E_EXISTS, LEASE_E_FULL, LEASE_E_ALL, -ENOMEM; 0: *ret_lease, of no units, with which lease_make can't fail. */
 int lease_prepare(struct lease_table *table, struct lease_clock *clock, struct lease_book *book,
 		  const struct lease_terms *terms, uint32_t max, struct lease **ret_lease);

@@ -394,13 +394,11 @@ static int uncharge_again(struct worker *worker, const struct engine_charge_item
 	const struct engine_charge_item less = { .path = item->path,
 						 .len = item->len,
 						 .n = -item->n };
-	int r = engine_uncharge_again(worker->engine, item->path, item->len, item->n,
-				      *worker_time(worker));
+	int r = giveback_again(worker, item->path, item->len, item->n);
 
 	if (r == 0) {
 		/* Without memory for it less was given back than is known of: as if it were held on. */
 		(void)change_detached(worker, &less, /* add= */ true);
-		waiting_wake(&worker->daemon->waiting, item->path, item->len);
 	}
 	return r;
 }
@@ -439,6 +437,10 @@ void serve_uncharge(struct connection *connection, const struct request *request
 		return;
 	}
 	r = giveback_charge(worker, item.path, item.len, item.n);
+	if (r == ENGINE_E_UNDERFLOW && request->known.present) {
+		/* Adds that were there before are not yet there again. */
+		r = giveback_again(worker, item.path, item.len, item.n);
+	}
 	if (r == 0) {
 		serve_answer(connection, &reply);
 		return;

@@ -208,7 +208,9 @@ void serve_lease(struct connection *connection, const struct request *request)
 		.ttl_ms = clamp_ttl(take->ttl_ms),
 	};
 	r = lease_prepare(&session->leases, &worker->lease_clock, &worker->daemon->leases, &terms,
-			  (uint32_t)worker->settings.max_leases, &lease);
+			  request->known.present ? LEASE_NO_MAX
+						 : (uint32_t)worker->settings.max_leases,
+			  &lease);
 	if (r != 0) {
 		not_prepared(connection, request->id, take->number, r, take->lease);
 		return;
@@ -245,8 +247,8 @@ static struct lease *find(struct connection *connection, uint64_t id, uint64_t n
 }
 
 /* Spent units reach the totals; of a gauge the session holds them from here on. Else it was answered, and nothing was changed. */
-static bool spend(struct connection *connection, uint64_t id, uint64_t number, struct lease *lease,
-		  int64_t spent)
+static bool spend(struct connection *connection, const struct request *request, uint64_t number,
+		  struct lease *lease, int64_t spent)
 {
 	struct worker *worker = connection->worker;
 	struct held *held = &connection->session->held;
@@ -257,14 +259,14 @@ static bool spend(struct connection *connection, uint64_t id, uint64_t number, s
 		return true;
 	}
 	if (lease->gauge) {
-		if (before >= worker->settings.max_held &&
+		if (!request->known.present && before >= worker->settings.max_held &&
 		    held_amount(held, lease->path, lease->len) == 0) {
-			serve_failure(connection, id, number, CODE_RESOURCE_EXHAUSTED,
+			serve_failure(connection, request->id, number, CODE_RESOURCE_EXHAUSTED,
 				      "the session holds as many paths as it may (max_held_paths)");
 			return false;
 		}
 		if (held_add(held, lease->path, lease->len, spent) < 0) {
-			serve_failure(connection, id, number, CODE_RESOURCE_EXHAUSTED,
+			serve_failure(connection, request->id, number, CODE_RESOURCE_EXHAUSTED,
 				      "the daemon is out of memory");
 			return false;
 		}
@@ -275,7 +277,7 @@ static bool spend(struct connection *connection, uint64_t id, uint64_t number, s
 	}
 	stats_add(&worker->stats.held_paths, held_paths(held) - (uint64_t)before);
 	if (r != 0) {
-		serve_engine_failure(connection, id, number, r,
+		serve_engine_failure(connection, request->id, number, r,
 				     (struct text){ .at = lease->path, .len = lease->len });
 	}
 	return r == 0;
@@ -314,7 +316,7 @@ void serve_lease_renew(struct connection *connection, const struct request *requ
 		return;
 	}
 	lease = find(connection, request->id, renew->number, renew->lease, renew->spent);
-	if (lease == NULL || !spend(connection, request->id, renew->number, lease, renew->spent)) {
+	if (lease == NULL || !spend(connection, request, renew->number, lease, renew->spent)) {
 		return;
 	}
 	units = lease->units - renew->spent;
@@ -343,7 +345,7 @@ void serve_lease_return(struct connection *connection, const struct request *req
 		return;
 	}
 	lease = find(connection, request->id, give->number, give->lease, give->spent);
-	if (lease == NULL || !spend(connection, request->id, give->number, lease, give->spent)) {
+	if (lease == NULL || !spend(connection, request, give->number, lease, give->spent)) {
 		return;
 	}
 	reply.lease_returned.returned = giveback_lease(worker, lease, lease->units - give->spent);

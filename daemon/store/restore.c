@@ -88,7 +88,7 @@ static int restore_leases(struct restore *restore, struct session *session,
 			terms.agent = session->agent;
 			terms.agent_len = session->agent_len;
 			r = lease_prepare(&session->leases, &worker->lease_clock,
-					  &restore->daemon->leases, &terms, UINT32_MAX, &lease);
+					  &restore->daemon->leases, &terms, LEASE_NO_MAX, &lease);
 		}
 		if (r != 0) {
 			return r == -ENOMEM ? r : senseless(restore, "a lease");
@@ -358,10 +358,7 @@ int restore_all(struct daemon *daemon, struct store *store)
 	char why[STORE_MAX_WHY] = "";
 	int r;
 
-	/* What is leased is leased, whatever the limit is by now. */
-	lease_book_set_max(&daemon->leases, UINT32_MAX);
 	r = store_load(store, &sink, why);
-	lease_book_set_max(&daemon->leases, (uint32_t)daemon->config->max_leases_total);
 	if (r == 0 && engine_restored(daemon->engine, restore.time) != 0) {
 		r = senseless(&restore, "a total");
 	}

@@ -387,6 +387,78 @@ static void test_known(void **state)
 	(void)wire_free(wire);
 }
 
+static void expect_leased(struct wire *wire, uint64_t number, uint32_t lease, const char *path,
+			  int64_t units)
+{
+	const struct request request = {
+		.type = REQUEST_LEASE,
+		.lease = { .number = number,
+			   .lease = lease,
+			   .path = text_of(path),
+			   .want = units,
+			   .ttl_ms = 60000 },
+		.known = { .present = true, .done = true, .granted = units },
+	};
+	struct reply reply = wire_call(wire, &request);
+
+	assert_int_equal(reply.type, REPLY_LEASED);
+	assert_int_equal(reply.leased.granted, units);
+}
+
+/* Others, or another configuration, have taken the places of leases and of what is held since: what was leased once is spent, and so it is leased again. */
+static void test_known_leases_beyond(void **state)
+{
+	struct test_daemon *daemon = test_daemon_start(
+		"workers = 2\nmax_leases = 1\nmax_leases_total = 1\nmax_held_paths = 1\n"
+		"[metric held]\nkind = gauge\n");
+	struct wire *wire = greet(daemon, 1, NULL), *other = greet(daemon, 2, NULL);
+	const char *const paths[] = { "held/a", "held/b" };
+
+	(void)state;
+	assert_int_equal(wire_lease(other, 1, 1, "held/a", 5, 60000), 5);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct request renewal = {
+			.type = REQUEST_LEASE_RENEW,
+			.lease_renew = { .number = 2 * i + 2, .lease = i + 1, .spent = 3 },
+			.known = { .present = true, .done = true },
+		};
+
+		expect_leased(wire, 2 * i + 1, i + 1, paths[i], 20);
+		assert_int_equal(wire_call(wire, &renewal).type, REPLY_LEASED);
+	}
+	assert_int_equal(wire_total(wire, "held", CONSISTENCY_EXACT), 6);
+	assert_int_equal(wire_lease_return(wire, 5, 1, 0), 17);
+	assert_int_equal(wire_lease_return(wire, 6, 2, 0), 17);
+	assert_false(wire_uncharge(wire, 7, "held/b", 3));
+	(void)wire_free(wire);
+	(void)wire_free(other);
+	test_daemon_stop(daemon);
+}
+
+/* What was given back is given back again, though an add that came before it is not there again yet. */
+static void test_known_uncharge_before_adds(void **state)
+{
+	struct test_daemon *daemon = *state;
+	struct wire *wire = greet(daemon, 1, NULL), *other = greet(daemon, 2, NULL);
+	const struct request uncharge = {
+		.type = REQUEST_UNCHARGE,
+		.uncharge = { .number = 2, .path = text_of("held/k"), .amount = 20 },
+		.known = { .present = true, .done = true },
+	};
+
+	assert_true(wire_charge(wire, 1, "held/k", 20, NULL));
+	wire_intern(other, 1, "held/k");
+	assert_false(wire_add(other, 1, 1, -5));
+	assert_int_equal(wire_total(wire, "held/k", CONSISTENCY_EXACT), 15);
+	assert_int_equal(wire_call(wire, &uncharge).type, REPLY_UNCHARGED);
+	assert_int_equal(wire_total(wire, "held/k", CONSISTENCY_EXACT), -5);
+	assert_false(wire_add(other, 2, 1, 5));
+	assert_int_equal(wire_total(wire, "held/k", CONSISTENCY_EXACT), 0);
+	assert_int_equal(wire_usage(wire, "held/k"), 0);
+	(void)wire_free(wire);
+	(void)wire_free(other);
+}
+
 /* What waits for room is not durable before it has been answered, though its number is used up. */
 static void test_waiting(void **state)
 {
@@ -523,6 +595,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_config, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_known, setup, teardown),
+		cmocka_unit_test(test_known_leases_beyond),
+		cmocka_unit_test_setup_teardown(test_known_uncharge_before_adds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_known_uncharge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waiting, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_end, setup, teardown),

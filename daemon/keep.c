@@ -91,6 +91,18 @@ int keep_detached(struct worker *worker, const char *path, size_t len, int64_t n
 	return worker->keep.on ? held_add(&worker->keep.detached, path, len, n) : 0;
 }
 
+bool keep_reach_begin(struct worker *worker)
+{
+	return !worker->keep.on || checkpoint_reach_begin(&worker->daemon->checkpoint);
+}
+
+void keep_reach_end(struct worker *worker)
+{
+	if (worker->keep.on) {
+		checkpoint_reach_end(&worker->daemon->checkpoint);
+	}
+}
+
 static void leave_cut(struct worker *worker, struct session *session)
 {
 	if (session->keep.cut) {

@@ -80,6 +80,13 @@ void keep_debt(struct worker *worker, const struct session *session, struct debt
 /* One that is paid. Takes it over. */
 void keep_paid(struct worker *worker, struct debt *debt);
 
+/*
+ * Around what is done to what other workers have counted: own values that are set, what they charged detached and is given back. The file must not have it without what it was done
+ * to. False: not in this turn.
+ */
+bool keep_reach_begin(struct worker *worker);
+void keep_reach_end(struct worker *worker);
+
 /* It was in the file when the daemon started, just as it is. */
 void keep_restored(struct session *session);
 

@@ -403,7 +403,7 @@ static int uncharge_again(struct worker *worker, const struct engine_charge_item
 	return r;
 }
 
-void serve_uncharge(struct connection *connection, const struct request *request)
+static void give_back(struct connection *connection, const struct request *request)
 {
 	const struct uncharge *uncharge = &request->uncharge;
 	struct worker *worker = connection->worker;
@@ -448,4 +448,21 @@ void serve_uncharge(struct connection *connection, const struct request *request
 	/* Adds have taken off the gauge what was held of it, or there is no memory: it stays in the ledger, where it has kept its place. */
 	(void)ledger_add(worker, session, uncharge->detached, &item);
 	serve_engine_failure(connection, request->id, uncharge->number, r, uncharge->path);
+}
+
+int serve_uncharge(struct connection *connection, const struct request *request)
+{
+	struct worker *worker = connection->worker;
+
+	if (!request->uncharge.detached) {
+		give_back(connection, request);
+		return SERVE_OK;
+	}
+	/* Any worker may have charged it. */
+	if (!keep_reach_begin(worker)) {
+		return SERVE_E_LATER;
+	}
+	give_back(connection, request);
+	keep_reach_end(worker);
+	return SERVE_OK;
 }

@@ -147,7 +147,6 @@ static void import_some(struct connection *connection, const struct import *impo
 
 	keep_note(worker);
 	worker->turn_left -= end - at < worker->turn_left ? end - at : worker->turn_left;
-	keep_note(worker);
 	for (; at < end && !connection->lost; at++) {
 		const struct import_item *item = &import->items[at];
 		int r = engine_set(worker->engine, item->path.at, item->path.len, item->own, time);
@@ -185,7 +184,11 @@ static bool import_more(struct serve_job *job)
 	size_t left = self->import.n_items - self->at;
 	size_t end = self->at + (left < SERVE_TURN ? left : SERVE_TURN);
 
+	if (!keep_reach_begin(job->connection->worker)) {
+		return false;
+	}
 	import_some(job->connection, &self->import, self->at, end, &self->errors);
+	keep_reach_end(job->connection->worker);
 	self->at = end;
 	if (end < self->import.n_items) {
 		return false;
@@ -216,7 +219,11 @@ int serve_import(struct connection *connection, const struct request *request)
 		return SERVE_OK;
 	}
 	if (import->n_items <= SERVE_TURN) {
+		if (!keep_reach_begin(connection->worker)) {
+			return SERVE_E_LATER;
+		}
 		import_some(connection, import, 0, import->n_items, &errors);
+		keep_reach_end(connection->worker);
 		imported(connection, request->id, import, &errors);
 	} else if (connection->worker->job != NULL) {
 		return SERVE_E_LATER;
@@ -271,7 +278,6 @@ static int reset_some(struct reset_job *self, bool *ret_done)
 
 	keep_note(worker);
 	arena_reset(&worker->out);
-	keep_note(worker);
 	r = engine_walk(worker->daemon->engine, self->root.at, self->root.len, UINT32_MAX,
 			SERVE_TURN, &self->cursor, note_path, &part, ret_done);
 	if (r == 0 && part.no_memory) {
@@ -291,8 +297,13 @@ static bool reset_more(struct serve_job *job)
 	struct connection *connection = job->connection;
 	struct reply reply = { .id = job->id, .type = REPLY_RESET };
 	bool is_done = false;
-	int r = reset_some(self, &is_done);
+	int r;
 
+	if (!keep_reach_begin(connection->worker)) {
+		return false;
+	}
+	r = reset_some(self, &is_done);
+	keep_reach_end(connection->worker);
 	if (r != 0) {
 		serve_error(connection, job->id, serve_engine_code(r), "%s",
 			    serve_engine_text(r, self->root));

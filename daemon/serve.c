@@ -304,8 +304,7 @@ int serve(struct connection *connection, const struct request *request, unsigned
 		serve_charge(connection, request);
 		break;
 	case REQUEST_UNCHARGE:
-		serve_uncharge(connection, request);
-		break;
+		return serve_uncharge(connection, request);
 	case REQUEST_LEASE:
 		serve_lease(connection, request);
 		break;

@@ -87,7 +87,7 @@ int serve_reset(struct connection *connection, const struct request *request);
 int serve_import(struct connection *connection, const struct request *request);
 void serve_reload(struct connection *connection, const struct request *request);
 void serve_charge(struct connection *connection, const struct request *request);
-void serve_uncharge(struct connection *connection, const struct request *request);
+int serve_uncharge(struct connection *connection, const struct request *request);
 void serve_lease(struct connection *connection, const struct request *request);
 void serve_lease_renew(struct connection *connection, const struct request *request);
 void serve_lease_return(struct connection *connection, const struct request *request);

@@ -74,6 +74,26 @@ void checkpoint_give_last(struct checkpoint *checkpoint, unsigned worker, struct
 	(void)pthread_mutex_unlock(&checkpoint->lock);
 }
 
+bool checkpoint_reach_begin(struct checkpoint *checkpoint)
+{
+	bool may;
+
+	(void)pthread_mutex_lock(&checkpoint->lock);
+	may = !checkpoint->cutting;
+	checkpoint->n_reaching += may;
+	(void)pthread_mutex_unlock(&checkpoint->lock);
+	return may;
+}
+
+void checkpoint_reach_end(struct checkpoint *checkpoint)
+{
+	(void)pthread_mutex_lock(&checkpoint->lock);
+	if (--checkpoint->n_reaching == 0 && checkpoint->cutting) {
+		(void)pthread_cond_signal(&checkpoint->turn);
+	}
+	(void)pthread_mutex_unlock(&checkpoint->lock);
+}
+
 void checkpoint_ask(struct checkpoint *checkpoint, uint64_t number)
 {
 	atomic_store_explicit(&checkpoint->watch_asked, number, memory_order_relaxed);
@@ -170,6 +190,10 @@ static void wake_workers(struct checkpoint *checkpoint)
 static void ask(struct checkpoint *checkpoint)
 {
 	(void)pthread_mutex_lock(&checkpoint->lock);
+	checkpoint->cutting = true;
+	while (checkpoint->n_reaching > 0) {
+		wait_until(checkpoint, 0);
+	}
 	checkpoint->fresh = false;
 	/* Pairs with checkpoint_asked. */
 	atomic_fetch_add_explicit(&checkpoint->asked, 1, memory_order_release);
@@ -179,6 +203,7 @@ static void ask(struct checkpoint *checkpoint)
 	while (!has_all(checkpoint)) {
 		wait_until(checkpoint, 0);
 	}
+	checkpoint->cutting = false;
 	(void)pthread_mutex_unlock(&checkpoint->lock);
 }
 

@@ -10,10 +10,13 @@
  * why, and the next checkpoint tries again: after the interval first, then after up to CHECKPOINT_MAX_RETRY_NS. The beginning and the end
  * of such a time are logged.
  *
+ * Workers give their cuts one after the other, so what one of them does between two cuts to what another has counted would be in the file without what it was done to. It
+ * has to come before the first of them, or after the last: checkpoint_reach_begin.
+ *
  * Numbers. Checkpoints are numbered from 1. `asked` goes up when cuts are asked for, `over` when the commit has succeeded or failed; the next is
  * asked for only when the last one is over.
  *
- * Thread safety: from a worker's thread checkpoint_note, _want, _asked, _last_over, _over, _give, _give_last; the watchdog's from the main
+ * Thread safety: from a worker's thread checkpoint_note, _want, _asked, _last_over, _over, _give, _give_last, _reach_begin, _reach_end; the watchdog's from the main
  * thread; checkpoint_stats, _is_failing and _set_interval from any; the others from the main thread while no worker runs.
  */
 #include "daemon/store/store.h"
@@ -56,8 +59,10 @@ struct checkpoint {
 	pthread_cond_t turn; /* something below has changed */
 	/* Guarded by the lock. */
 	bool stopping;
-	bool fresh;	 /* something is new since the last one was asked for */
-	uint64_t wanted; /* a client waits for this one */
+	bool fresh;	     /* something is new since the last one was asked for */
+	bool cutting;	     /* cuts are asked for, and not all are there */
+	unsigned n_reaching; /* workers between checkpoint_reach_begin and _end */
+	uint64_t wanted;     /* a client waits for this one */
 	int64_t interval_ns;
 	struct checkpoint_part parts[ENGINE_MAX_WORKERS];
 	struct checkpoint_stats stats;
@@ -108,6 +113,12 @@ bool checkpoint_over(struct checkpoint *checkpoint, uint64_t *ret_over, char why
 /* Takes over the cut. */
 void checkpoint_give(struct checkpoint *checkpoint, unsigned worker, struct cut *cut);
 void checkpoint_give_last(struct checkpoint *checkpoint, unsigned worker, struct cut *cut);
+
+/*
+ * Around what a worker does to what others have counted; short. False: not now, cuts are being taken, its own too, which it must not keep waiting for: it has to come again.
+ */
+bool checkpoint_reach_begin(struct checkpoint *checkpoint);
+void checkpoint_reach_end(struct checkpoint *checkpoint);
 
 /* ---- from others ---- */
 

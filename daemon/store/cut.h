@@ -36,7 +36,7 @@ struct cut_session {
 
 /*
  * What a session holds of a gauge changed: its new amount, 0: nothing. Session all zero: what detached
- * charges hold, by so much more or less; for a while that can be less than nothing, until another worker's cut has what it is taken from.
+ * charges hold, by so much more or less; for a while that can be less than nothing, until the client is back that had charged what it is taken from.
  * What a session held when it ended is told as 0 in the same cut or an earlier one.
  */
 struct cut_held {

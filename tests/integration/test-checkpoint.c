@@ -123,6 +123,90 @@ static void test_removed_between_cuts(void **state)
 	test_daemon_stop(daemon);
 }
 
+/* Long enough for a worker that is not held to have given its cut. */
+static void let_cut(struct wire *wire)
+{
+	const struct request ping = { .type = REQUEST_PING };
+
+	for (unsigned i = 0; i < 50; i++) {
+		assert_int_equal(wire_call(wire, &ping).type, REPLY_PONG);
+		(void)usleep(1000);
+	}
+}
+
+/*
+ * One worker has given its cut, and goes on counting and charging; another has not, and takes that off again, by a reset and an uncharge that came to it before. The
+ * file must not have what was taken off without what it was taken from.
+ */
+static void test_taken_off_between_cuts(void **state)
+{
+	const struct request flush = { .type = REQUEST_FLUSH, .flush = { .durable = true } };
+	const struct charge_item item = { .path = text_of("held/a"), .amount = 3 };
+	struct request charge = wire_charge_request(1, &item, 1);
+	const struct request taken[] = {
+		{ .type = REQUEST_IMPORT,
+		  .import = { .n_items = 1,
+			      .items = &(struct import_item){ .path = text_of("count/b") } } },
+		{ .type = REQUEST_UNCHARGE,
+		  .uncharge = { .number = 1, .path = item.path, .amount = 3, .detached = true } },
+		/* The last, for those behind it wait for it. */
+		{ .type = REQUEST_RESET, .reset = text_of("count/a") },
+	};
+	struct test_daemon *daemon =
+		start("workers = 2\ncheckpoint_interval = 10m\n[metric held]\nkind = gauge\n");
+	struct wire *wires[2], *wire, *other;
+	struct reply reply;
+	pid_t thread;
+
+	(void)state;
+	open_two(daemon, wires);
+	thread = hold_thread(daemon->pid, "worker-0");
+	if (thread == -EPERM) {
+		skip();
+	}
+	assert_true(thread > 0);
+	wire = wires[find_answered(wires)];
+	other = wire == wires[0] ? wires[1] : wires[0];
+	hold_release(thread);
+	wire_intern(wire, 1, "count/a");
+	wire_intern(wire, 2, "count/b");
+	assert_false(wire_add(wire, 1, 1, 10));
+	assert_false(wire_add(wire, 2, 2, 10));
+	wire_flush_durable(wire);
+
+	thread = hold_thread(daemon->pid, "worker-0");
+	assert_true(thread > 0);
+	for (unsigned i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		(void)wire_send(other, &taken[i]);
+	}
+	(void)wire_send(wire, &flush);
+	let_cut(wire);
+	assert_false(wire_add(wire, 3, 1, 5));
+	assert_false(wire_add(wire, 4, 2, 5));
+	charge.charge.detached = true;
+	assert_true(wire_call(wire, &charge).charged.granted);
+	hold_release(thread);
+	do {
+		assert_true(wire_receive(wire, &reply));
+	} while (reply.type != REPLY_FLUSHED);
+	do {
+		assert_true(wire_receive(other, &reply));
+	} while (reply.type != REPLY_RESET);
+	assert_int_equal(wire_total(wire, "count", CONSISTENCY_EXACT), 0);
+	assert_int_equal(wire_total(wire, "held", CONSISTENCY_EXACT), 0);
+	(void)wire_free(wires[0]);
+	(void)wire_free(wires[1]);
+	test_daemon_restart(daemon, SIGKILL);
+
+	wire = wire_open(daemon->socket);
+	(void)wire_hello(wire, 0, 0, 0, NULL);
+	assert_int_equal(wire_total(wire, "count/a", CONSISTENCY_EXACT), 10);
+	assert_int_equal(wire_total(wire, "count/b", CONSISTENCY_EXACT), 10);
+	assert_int_equal(wire_total(wire, "held", CONSISTENCY_EXACT), 0);
+	(void)wire_free(wire);
+	test_daemon_stop(daemon);
+}
+
 /* ---- an end under load ---- */
 
 #define MANY 60000u /* counters whose growth takes a while to merge */
@@ -233,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_removed_between_cuts),
+		cmocka_unit_test(test_taken_off_between_cuts),
 		cmocka_unit_test(test_end_within),
 	};
 

@@ -1,5 +1,6 @@
 """Requests as they should be, and as they should not."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -7,6 +8,7 @@ import random
 import re
 import socket
 import struct
+import sys
 import unittest
 
 from world import PATIENCE, Case, Daemon, Reply, has_ipv6_loopback, read_all, wait
@@ -158,6 +160,38 @@ class Api(Case):
         self.assertTrue(level["source"].startswith(self.daemon.config + ":"))
         self.json("/api/v1/quota/explain?path=nothing", 404)
 
+    def test_explain_as_rationctl(self):
+        """What rationctl says of limits, in the same words; and whether they are frozen."""
+        for limit in (("ex/acme", "--max", str(2**53 + 5), "--high", "70", "--min", "5", "--low", "9"),
+                      ("ex/acme", "--max", "100", "--per", "1d", "--shadow"), ("ex/acme", "--rate", "7/2s", "--burst", "900"),
+                      ("ex/*", "--high", "1", "--calendar", "week"), ("ex", "--max", "1000"), ("ex/zed", "--min", "2")):
+            self.daemon.ctl("quota", "set", *limit)
+        self.daemon.add({"ex/acme/web": 80, "ex/zed": 20})
+        with self.lease("ex/acme/web", 3):
+            answer = self.json("/api/v1/quota/explain?path=ex/acme/web")
+            told = json.loads(self.daemon.ctl("--json", "quota", "explain", "ex/acme/web"))
+        frozen = [level.pop("frozen") for level in answer["levels"]]
+        self.assertEqual(len(frozen), 5)
+        for end in [*answer["levels"], *told["levels"]]:
+            self.assertTrue(end.pop("ends_in_ms") is None or end["window"] in ("per 1d", "calendar week"), end)
+        for end in answer["leases"] + told["leases"]:
+            self.assertGreater(end.pop("expires_in_ms"), 0)
+        self.maxDiff = None
+        self.assertEqual(answer, told)
+
+    @contextlib.contextmanager
+    def lease(self, path, units):
+        """A program that has one, if this Python can be it."""
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.environ["RATIOND"])), "python"))
+        try:
+            from rationd import Client
+        except ImportError:
+            yield
+            return
+        with Client(self.daemon.url) as client, client.lease(path, units) as lease:
+            lease.wait()
+            yield
+
     def test_lines(self):
         """What is read by people ends as a line does, whatever it is."""
         for path in ("/api/v1/tree", "/api/v1/counters?path=big", "/api/v1/quota/explain?path=big", "/api/v1/tree?x", "/x",
@@ -173,6 +207,8 @@ class Api(Case):
                      "tree?cursor=", "tree?cursor=0", "tree?cursor=zz", "tree?cursor=00", "tree?cursor=" + 2000 * "0",
                      "tree?path=a&path=b", "quota/explain", "quota/explain?path=a//b", "quota/explain?depth=1"):
             self.assertIn("error", self.json("/api/v1/" + path, 400), path)
+        self.assertIn("means nothing here: pat", self.json("/api/v1/counters?pat=x", 400)["error"])
+        self.assertIn("means nothing here", self.json("/api/v1/counters?%ff=x", 400)["error"])
         self.json("/api/v1", 404)
         self.json("/api/v1/treee", 404)
 

@@ -305,7 +305,8 @@ void manual_config(FILE *file)
 	put_paragraph(
 		file,
 		"What contradicts itself or another section is an error. What is allowed but unwise, such as a max above that of the path's "
-		"parent, is a warning, which rationd --check-config tells too. Quotas can also be set at run time (see rationctl(1)); those "
+		"parent, or a max of 500 a day where the same path has 400 a week, is a warning, which rationd --check-config tells too. "
+		"Quotas can also be set at run time (see rationctl(1)); those "
 		"hold in place of the same path and window here until they are removed (or, without a state file, the daemon restarts).");
 	put_keys(file, CONFIG_QUOTA);
 	(void)fputs(

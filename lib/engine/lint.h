@@ -3,8 +3,10 @@
  * lint: what is wrong with rules, or unwise.
  *
  * Fatal: a rule that makes no sense by itself; the same pattern and window twice; templates that tie; more planes or shapes of templates
- * than a metric may have. Unwise, and told: a max that an ancestor's smaller one keeps from being reached; children's min that add up to
- * more than their parent's; a high or low beyond the max.
+ * than a metric may have. Unwise, and told (unwise.c): a max that an ancestor's smaller one keeps from being reached, or the same pattern's for
+ * a longer window in which this one lies; children's min that add up to more than their parent's; a high or low beyond the max.
+ *
+ * Of other pairs nothing is said: what is counted without a window can be given back, and what is added is not held to a rate.
  *
  * Templates are compared with what applies above them, whatever their wildcards stand for; how many counters they match nobody knows, so
  * sums of min are of paths alone.
@@ -49,6 +51,10 @@ void lint_metric_planes(struct faults *faults, const struct layer_metric *metric
 /* What is unwise about a rule of one of the layers, as all of them are to be. */
 void lint_unwise(struct faults *faults, const struct layer *const layers[2],
 		 const struct rule *rule);
+
+/* Its max and those for other windows of its pattern: what keeps its own from being reached; `both`: also what it keeps from that. */
+void lint_windows(struct faults *faults, const struct layer *const layers[2],
+		  const struct rule *rule, bool both);
 
 /*
  * Sums of children's min; `rule` NULL: all; else those it takes part in, unless there are more than LINT_MINS_AT_ONCE rules with a min:

@@ -33,6 +33,7 @@ static int build(struct faults *faults, struct rules *rules, struct layer *layer
 	if (faults->n_fatal == 0) {
 		for (const struct rule *rule = layer->oldest; rule; rule = rule->newer) {
 			lint_unwise(faults, layers, rule);
+			lint_windows(faults, layers, rule, /* both= */ false);
 		}
 		lint_mins(faults, layers, NULL);
 	}
@@ -265,6 +266,7 @@ static int check_added(struct engine *engine, const struct rule *rule, struct fa
 		return ENGINE_E_RULE;
 	}
 	lint_unwise(faults, layers, rule);
+	lint_windows(faults, layers, rule, /* both= */ true);
 	if (rule->window.kind == WINDOW_NONE) {
 		lint_mins(faults, layers, rule);
 	}

@@ -84,6 +84,23 @@ bool window_equal(const struct window *a, const struct window *b)
 	return a->kind != WINDOW_CALENDAR || a->unit == b->unit;
 }
 
+/* Of those that begin at the epoch; 0: others. */
+static int64_t length(const struct window *window)
+{
+	return window->kind == WINDOW_PER				       ? window->duration_ns
+	       : window->kind == WINDOW_CALENDAR && window->unit == WINDOW_DAY ? NS_PER_DAY
+									       : 0;
+}
+
+bool window_within(const struct window *window, const struct window *other)
+{
+	int64_t within = other->kind == WINDOW_CALENDAR ? NS_PER_DAY : length(other);
+
+	/* Whole days make up weeks and months. */
+	return length(window) > 0 ? within > 0 && within % length(window) == 0
+				  : window->kind == WINDOW_CALENDAR && window_equal(window, other);
+}
+
 bool window_valid(const struct window *window)
 {
 	switch (window->kind) {

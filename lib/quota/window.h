@@ -53,6 +53,12 @@ struct quota_time {
 /* The same plane? What does not matter for the kind is not compared. */
 bool window_equal(const struct window *a, const struct window *b);
 
+/*
+ * Does each window of this kind lie in one of the other, so that nothing is counted in it that the other does not count? PER and CALENDAR
+ * only.
+ */
+bool window_within(const struct window *window, const struct window *other);
+
 /* A window that can be: a known kind and unit, a duration in range. */
 bool window_valid(const struct window *window);
 

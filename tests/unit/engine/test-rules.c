@@ -200,6 +200,67 @@ static void test_unwise(void **state)
 		"8,6: n: the min of what is below add up to 60, its own is 50\n");
 }
 
+static struct engine_rule rule_calendar(const char *pattern, int64_t max, enum window_unit unit)
+{
+	struct engine_rule rule = rule_max(pattern, max);
+
+	rule.window = (struct window){ .kind = WINDOW_CALENDAR, .unit = unit };
+	return rule;
+}
+
+#define HOUR_DAY "1,2: m/*: max 600 (per 1h) is never reached, as that per calendar day is 500\n"
+#define HOUR_WEEK "1,3: m/*: max 600 (per 1h) is never reached, as that per calendar week is 499\n"
+#define DAY_WEEK                                                                           \
+	"2,3: m/*: max 500 (per calendar day) is never reached, as that per calendar week" \
+	" is 499\n"
+
+static void set_says(struct engine *engine, const struct engine_rule *rule, const char *text)
+{
+	struct answer answer = { .len = 0 };
+
+	assert_int_equal(engine_rule_set(engine, rule, at(1000), answer_fault, &answer), 0);
+	assert_string_equal(answer.text, text);
+}
+
+/* What a window holds, the longer one that it lies in holds too. */
+static void test_unwise_windows(void **state)
+{
+	struct engine *engine = make_engine(100, 1, 1);
+	struct answer answer = { .len = 0 };
+	struct engine_rule rules[] = {
+		tagged(rule_per("m/*", 600, 3600), 1),
+		tagged(rule_calendar("m/*", 500, WINDOW_DAY), 2),
+		tagged(rule_calendar("m/*", 499, WINDOW_WEEK), 3),
+		/* None of these lies in another. */
+		tagged(rule_max("n", 1), 4),
+		tagged(rule_per("n", 10, 7), 5),
+		tagged(rule_per("n", 9, 61), 6),
+		tagged(rule_calendar("n", 8, WINDOW_WEEK), 7),
+		tagged(rule_calendar("n", 7, WINDOW_MONTH), 8),
+		tagged(rule_rate("n", 5, 1000), 9),
+		/* A max that is as large can be reached; one that is never refused for says nothing; nor do other patterns. */
+		tagged(rule_per("o", 5, 60), 10),
+		tagged(rule_per("o", 5, 120), 11),
+		tagged(rule_per("o", 4, 240), 12),
+		tagged(rule_per("o/*", 5, 10), 13),
+		tagged(rule_per("o/**", 4, 20), 14),
+	};
+
+	(void)state;
+	rules[11].limits.shadow = true;
+	assert_int_equal(check(rules, sizeof(rules) / sizeof(rules[0]), &answer), 0);
+	assert_string_equal(answer.text, HOUR_WEEK HOUR_DAY DAY_WEEK);
+
+	/* Of one that is set it is told whichever of the two it is, and by what holds now. */
+	(void)intern(engine, "m");
+	set_says(engine, &rules[1], "");
+	set_says(engine, &rules[0], HOUR_DAY);
+	set_says(engine, &rules[2], HOUR_WEEK DAY_WEEK);
+	rules[0].limits.max = 499;
+	set_says(engine, &rules[0], "");
+	(void)engine_free(engine);
+}
+
 static void list(void *ctx, const struct engine_rule *rule, enum engine_layer layer,
 		 bool overridden)
 {
@@ -486,9 +547,10 @@ int main(void)
 		cmocka_unit_test(test_patterns),       cmocka_unit_test(test_shapes_meet),
 		cmocka_unit_test(test_fatal),	       cmocka_unit_test(test_ties),
 		cmocka_unit_test(test_many_templates), cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_unwise),	       cmocka_unit_test(test_layers),
-		cmocka_unit_test(test_set_refused),    cmocka_unit_test(test_paths_are_made),
-		cmocka_unit_test(test_explain),	       cmocka_unit_test(test_many_siblings),
+		cmocka_unit_test(test_unwise),	       cmocka_unit_test(test_unwise_windows),
+		cmocka_unit_test(test_layers),	       cmocka_unit_test(test_set_refused),
+		cmocka_unit_test(test_paths_are_made), cmocka_unit_test(test_explain),
+		cmocka_unit_test(test_many_siblings),
 	};
 
 	return RUN(tests);

@@ -52,6 +52,44 @@ static void test_per_is_aligned_to_the_epoch(void **state)
 			 utc(2024, 2, 29, 0, 0, 0));
 }
 
+/* Whatever window_within says, it says of a sample of all moments. */
+static void check_within(const struct window *window, const struct window *other)
+{
+	bool within = true;
+
+	for (int64_t ns = utc(2023, 1, 1, 0, 0, 0); ns < utc(2024, 12, 31, 0, 0, 0);
+	     ns += DAY / 3) {
+		int64_t number = window_number(window, ns);
+		int64_t last = window_end(window, number) - 1;
+
+		within = within && window_number(other, window_start(window, number)) ==
+					   window_number(other, last);
+	}
+	assert_int_equal(window_within(window, other), within);
+}
+
+static void test_within(void **state)
+{
+	const struct window windows[] = {
+		per(S),	      per(7 * S), per(60 * S),	per(3600 * S), per(5 * 3600 * S),
+		per(DAY / 2), per(DAY),	  per(2 * DAY), per(7 * DAY),  per(31 * DAY),
+		day,	      week,	  month
+	};
+	const size_t n = sizeof(windows) / sizeof(windows[0]);
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = 0; j < n; j++) {
+			check_within(&windows[i], &windows[j]);
+		}
+		assert_false(window_within(&windows[i], &none));
+		assert_false(window_within(&windows[i], &rate));
+		assert_false(window_within(&none, &windows[i]));
+		assert_false(window_within(&rate, &windows[i]));
+	}
+	assert_false(window_within(&none, &none));
+}
+
 static void test_no_window(void **state)
 {
 	(void)state;
@@ -211,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_calendar_edges),
 		cmocka_unit_test(test_every_day_against_libc),
 		cmocka_unit_test(test_windows_meet),
+		cmocka_unit_test(test_within),
 		cmocka_unit_test(test_bits_tell_68_years_apart),
 		cmocka_unit_test(test_equal_and_valid),
 	};

@@ -205,18 +205,17 @@ void serve_order_answer(struct connection *connection, uint64_t id, uint64_t num
 			const struct order *order, int r, const struct serve_bindings *bindings,
 			size_t index)
 {
-	const struct reply reply = {
-		.id = id,
-		.type = REPLY_CHARGED,
-		.charged = {
-			.number = number,
-			.granted = r == 0,
-			.omitted = bindings->omitted,
-			.n_bindings = bindings->n,
-			.bindings = bindings->items,
-		},
-	};
+	struct reply reply; /* not cleared: it is as large as the largest of all answers */
 
+	reply.id = id;
+	reply.type = REPLY_CHARGED;
+	reply.charged = (struct charged){
+		.number = number,
+		.granted = r == 0,
+		.omitted = bindings->omitted,
+		.n_bindings = bindings->n,
+		.bindings = bindings->items,
+	};
 	if (r != 0 && r != ENGINE_E_REFUSED) {
 		fail(connection, id, number, order, r, index);
 	} else if (number == 0) {

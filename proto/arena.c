@@ -75,7 +75,8 @@ static void free_blocks(struct arena *arena, struct arena_block *keep)
 	arena->used = 0;
 }
 
-void arena_reset(struct arena *arena)
+/* More than one block, or none, or one that is not kept. */
+static void reset_blocks(struct arena *arena)
 {
 	struct arena_block *keep = NULL;
 	size_t together = 0; /* can't wrap: this much is allocated */
@@ -94,6 +95,16 @@ void arena_reset(struct arena *arena)
 		keep->next = NULL;
 		keep->used = 0;
 	}
+}
+
+void arena_reset(struct arena *arena)
+{
+	struct arena_block *block = arena->blocks;
+	if (block && !block->next && block->size <= ARENA_KEEP) {
+		block->used = arena->used = 0;
+		return;
+	}
+	reset_blocks(arena);
 }
 
 void arena_deinit(struct arena *arena)

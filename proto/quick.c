@@ -177,6 +177,17 @@ static bool read_items(struct reader reader, struct charge_item *items)
 	return good;
 }
 
+/* A tag of two bytes, as it is usually written. */
+static inline bool read_long_tag(struct reader *reader, unsigned int tag)
+{
+	if (reader->end - reader->at < 2 || reader->at[0] != ((tag & 0x7f) | 0x80) ||
+	    reader->at[1] != tag >> 7) {
+		return false;
+	}
+	reader->at += 2;
+	return true;
+}
+
 /* The body of a request that has an id or none, then a charge, and nothing else. */
 static bool find_charge(const uint8_t *bytes, size_t len, uint64_t *ret_id, struct reader *ret_body)
 {
@@ -184,12 +195,12 @@ static bool find_charge(const uint8_t *bytes, size_t len, uint64_t *ret_id, stru
 		return false; /* bytes may be NULL */
 	}
 	struct reader reader = { .at = bytes, .end = bytes + len };
-	uint64_t id = 0, tag = read_varint(&reader, UINT32_MAX);
-	if (tag == ID) {
+	uint64_t id = 0;
+	if (*reader.at == ID) {
+		reader.at++;
 		id = read_varint(&reader, UINT64_MAX);
-		tag = read_varint(&reader, UINT32_MAX);
 	}
-	if (tag != BODY) {
+	if (!read_long_tag(&reader, BODY)) {
 		return false;
 	}
 	struct reader body = read_len(&reader);

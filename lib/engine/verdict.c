@@ -2,29 +2,33 @@
 #include "lib/engine/charge.h"
 #include "lib/engine/state.h"
 
-/* Is n more past max, whatever up to `held` comes on top? Shadows too: they say what they would do. */
-static bool node_is_near(const struct quota_node *node, __int128 n, const struct quota_time *time)
+/* Is n more past max? Shadows too: they say what they would do. */
+static bool node_is_near(const struct quota_node *node, int64_t n, const struct quota_time *time)
 {
 	struct quota_judgement judgement;
 
 	if (node->kind == WINDOW_NONE) {
 		int64_t max = atomic_load_explicit(&node->max, memory_order_relaxed);
 		int64_t usage = (int64_t)atomic_load_explicit(&node->usage, memory_order_relaxed);
+		int64_t left;
 
-		return max != QUOTA_NONE && usage + n > max;
+		/* With usage below 0, of a gauge, more may be left than int64 can say. */
+		return max != QUOTA_NONE && !__builtin_sub_overflow(max, usage, &left) && n > left;
 	}
-	quota_judge(node, n > QUOTA_MAX_LIMIT ? QUOTA_MAX_LIMIT : (int64_t)n, time, &judgement);
+	quota_judge(node, n > QUOTA_MAX_LIMIT ? QUOTA_MAX_LIMIT : n, time, &judgement);
 	return judgement.refuses;
 }
 
 bool verdict_near(const struct charging *charging)
 {
-	__int128 n = charging->sum;
+	int64_t n;
 
 	if (charging->n_asks == 0) {
 		return false;
 	}
-	n += flush_bound(charging->engine);
+	if (__builtin_add_overflow(charging->sum, flush_bound(charging->engine), &n)) {
+		return true; /* whatever the limits are */
+	}
 	for (size_t i = 0; i < charging->n_asks; i++) {
 		const struct quota_node *node = charging->asks[i].node;
 

@@ -59,6 +59,30 @@ static void test_adds_are_usage(void **state)
 	bench_free(&bench);
 }
 
+/* Whether a charge comes near a max is known as well where the difference is no int64 any more, and where the sum is none. */
+static void test_near_at_the_ends(void **state)
+{
+	struct bench bench = bench_new(100, 2, BATCH);
+	const struct engine_charge_item items[] = {
+		{ .path = "g/a", .len = 3, .n = ENGINE_AMOUNT_MAX },
+		{ .path = "g/a", .len = 3, .n = ENGINE_AMOUNT_MAX - 1 },
+	};
+
+	(void)state;
+	declare(bench.engine, "g", (struct engine_metric){ .kind = ENGINE_GAUGE });
+	set_max(bench.engine, "g/a", QUOTA_MAX_LIMIT);
+	add(bench.workers[0], intern(bench.engine, "g/a"), -QUOTA_MAX_LIMIT);
+	add(bench.workers[0], intern(bench.engine, "g/a"), -QUOTA_MAX_LIMIT);
+	assert_int_equal(usage(bench.engine, "g/a"), INT64_MIN);
+	add(bench.workers[1], intern(bench.engine, "m/held/back"), 1);
+	assert_int_equal(charge(bench.workers[0], "g/a", 1), 0);
+	assert_int_equal(stats(bench.engine).charge_flushes, 0);
+	assert_int_equal(charge_items(bench.workers[0], items, 2, at(1000), false, NULL, NULL), 0);
+	assert_int_equal(stats(bench.engine).charge_flushes, 1);
+	assert_int_equal(usage(bench.engine, "g/a"), 0);
+	bench_free(&bench);
+}
+
 static void test_many_items(void **state)
 {
 	struct bench bench = bench_new(30000, 1, BATCH);
@@ -657,7 +681,7 @@ int main(void)
 		cmocka_unit_test(test_windows),		 cmocka_unit_test(test_dry_run),
 		cmocka_unit_test(test_closed_gate),	 cmocka_unit_test(test_removal),
 		cmocka_unit_test(test_used_limits_stay), cmocka_unit_test(test_held_stays),
-		cmocka_unit_test(test_end_of_int64),
+		cmocka_unit_test(test_end_of_int64),	 cmocka_unit_test(test_near_at_the_ends),
 	};
 
 	return RUN(tests);

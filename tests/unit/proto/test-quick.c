@@ -115,6 +115,10 @@ static void test_what_is_not_ordinary_is_left_alone(void **state)
 		{ "padded number", { 0xa2, 1, 3, 8, 0x81, 0 }, 6, false },
 		{ "padded tag", { 0xa2, 0x81, 0, 0 }, 4, false },
 		{ "padded length", { 0xa2, 1, 0x80, 0 }, 4, false },
+		{ "half a tag", { 0xa2 }, 1, false },
+		{ "a tag alone", { 0xa2, 1 }, 2, false },
+		{ "an id alone", { 8, 1 }, 2, false },
+		{ "an id and half a tag", { 8, 1, 0xa2 }, 3, false },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		print_message("%s\n", cases[i].what);

@@ -178,6 +178,37 @@ static void stage_close(struct stage *stage)
 	charger_tree_deinit(&stage->tree);
 }
 
+/* ---- where they run ---- */
+
+static const struct placement {
+	const char *pipelined, *waits; /* titles */
+	int client, servers;
+	bool held; /* against the bounds */
+} placements[] = {
+	{ "Charges over 3 levels per second of the server's processor time; unix socket, 1,000 paths",
+	  "Round trips of a charge, one client, nothing pipelined", SERVER_ANY_CPU, SERVER_ANY_CPU,
+	  true },
+	{ "The same, client and servers on one CPU", "The same, client and servers on one CPU", 0,
+	  0, false },
+	{ "The same, client on one CPU, servers on another",
+	  "The same, client on one CPU, servers on another", 0, 1, false },
+};
+
+static void each_placement(void (*bench)(const struct placement *))
+{
+	for (size_t i = 0; i < sizeof(placements) / sizeof(placements[0]); i++) {
+		if (placements[i].servers < sysconf(_SC_NPROCESSORS_ONLN)) {
+			bench(&placements[i]);
+		}
+	}
+}
+
+static void show_ratio(const char *what, double ratio, const char *bound, enum verdict verdict,
+		       bool held)
+{
+	report_line(what, ratio, held ? bound : NULL, held ? verdict : VERDICT_NONE, "%s", "");
+}
+
 /* ---- pipelined ---- */
 
 /* Charges per second of the server's processor time; by the clock. */
@@ -200,14 +231,13 @@ static double run_pipelines(struct charger *charger, const struct server *server
 	return (double)(n * PIPELINE) / ((double)(server_cpu_ns(server) - cpu) / 1e9);
 }
 
-static void show_pipelined(double (*per_cpu)[MAX_ROUNDS], double (*per_wall)[MAX_ROUNDS],
-			   unsigned n_kinds)
+static void show_pipelined(const struct placement *placement, double (*per_cpu)[MAX_ROUNDS],
+			   double (*per_wall)[MAX_ROUNDS], unsigned n_kinds)
 {
 	double ratio = median_ratio(per_cpu[CHARGER_RATIOND], per_cpu[CHARGER_REDIS]);
 	char what[96];
 
-	report_table(
-		"Charges over 3 levels per second of the server's processor time; unix socket, 1,000 paths");
+	report_table(placement->pipelined);
 	for (unsigned i = 0; i < n_kinds; i++) {
 		report_line(kinds[i].pipelined, 0, NULL, VERDICT_NONE, "%.0f k/s",
 			    report_median(per_cpu[i], n_rounds) / 1e3);
@@ -217,29 +247,29 @@ static void show_pipelined(double (*per_cpu)[MAX_ROUNDS], double (*per_wall)[MAX
 		report_line(what, 0, NULL, VERDICT_NONE, "%.0f k/s",
 			    report_median(per_wall[i], n_rounds) / 1e3);
 	}
-	report_line("rationd : redis-server", ratio, ">= 20", report_at_least(ratio, 20), "%s", "");
-	report_line("rationd : redis-server, tuned script",
-		    median_ratio(per_cpu[CHARGER_RATIOND], per_cpu[CHARGER_REDIS_TUNED]), NULL,
-		    VERDICT_NONE, "%s", "");
+	show_ratio("rationd : redis-server", ratio, ">= 20", report_at_least(ratio, 20),
+		   placement->held);
+	show_ratio("rationd : redis-server, tuned script",
+		   median_ratio(per_cpu[CHARGER_RATIOND], per_cpu[CHARGER_REDIS_TUNED]), NULL,
+		   VERDICT_NONE, false);
 	if (n_kinds == N_KINDS) {
 		ratio = median_ratio(per_cpu[CHARGER_RATIOND], per_cpu[CHARGER_TARANTOOL]);
-		report_line("rationd : Tarantool", ratio, ">= 2", report_at_least(ratio, 2), "%s",
-			    "");
+		show_ratio("rationd : Tarantool", ratio, ">= 2", report_at_least(ratio, 2),
+			   placement->held);
 	} else {
 		(void)printf("Tarantool is not installed: nothing is said of it\n");
 	}
 }
 
-static void bench_pipelined(void)
+static void bench_pipelined(const struct placement *placement)
 {
 	static double per_cpu[N_KINDS][MAX_ROUNDS], per_wall[N_KINDS][MAX_ROUNDS];
 	static struct stage stage;
-	unsigned n_kinds;
 
-	stage_open(&stage, SERVER_ANY_CPU);
-	n_kinds = stage.n_kinds;
+	stage_open(&stage, placement->servers);
+	server_pin(placement->client);
 	for (unsigned round = 0; round < n_rounds; round++) {
-		for (unsigned i = 0; i < n_kinds; i++) {
+		for (unsigned i = 0; i < stage.n_kinds; i++) {
 			int64_t *charged = stage.charged[server_number(&stage, i)];
 
 			(void)run_pipelines(&stage.chargers[i], stage.server_of[i],
@@ -250,8 +280,9 @@ static void bench_pipelined(void)
 					      kinds[i].pipelines, 1, charged, &per_wall[i][round]);
 		}
 	}
+	server_pin(SERVER_ANY_CPU);
+	show_pipelined(placement, per_cpu, per_wall, stage.n_kinds);
 	stage_close(&stage);
-	show_pipelined(per_cpu, per_wall, n_kinds);
 }
 
 /* ---- one by one ---- */
@@ -294,24 +325,13 @@ static void run_block(struct stage *stage, unsigned kind, struct waits *waits, u
 	waits->p50[round] = report_median(block, BLOCK);
 }
 
-static const struct placement {
-	const char *title;
-	int client, servers;
-	bool held; /* against the bound */
-} placements[] = {
-	{ "Round trips of a charge, one client, nothing pipelined", SERVER_ANY_CPU, SERVER_ANY_CPU,
-	  true },
-	{ "The same, client and servers on one CPU", 0, 0, false },
-	{ "The same, client on one CPU, servers on another", 0, 1, false },
-};
-
 static void show_waits(const struct placement *placement, struct waits *waits, unsigned n_kinds)
 {
 	const size_t n = (size_t)n_rounds * BLOCK;
 	double ratio = median_ratio(waits[CHARGER_RATIOND].p50, waits[CHARGER_REDIS].p50);
 	char what[96];
 
-	report_table(placement->title);
+	report_table(placement->waits);
 	for (unsigned i = 0; i < n_kinds; i++) {
 		report_line(kinds[i].name, 0, NULL, VERDICT_NONE, "p50 %.1f us",
 			    report_quantile(waits[i].all, n, 0.5));
@@ -323,22 +343,27 @@ static void show_waits(const struct placement *placement, struct waits *waits, u
 		report_line(what, 0, NULL, VERDICT_NONE, "%.1f us",
 			    report_median(waits[i].cpu, n_rounds));
 	}
-	report_line("rationd : redis-server, medians", ratio, placement->held ? "<= 0.80" : NULL,
-		    placement->held ? report_at_most(ratio, 0.8) : VERDICT_NONE, "%s", "");
-	report_line("rationd : redis-server, tuned script, medians",
-		    median_ratio(waits[CHARGER_RATIOND].p50, waits[CHARGER_REDIS_TUNED].p50), NULL,
-		    VERDICT_NONE, "%s", "");
+	show_ratio("rationd : redis-server, medians", ratio, "<= 0.80", report_at_most(ratio, 0.8),
+		   placement->held);
+	show_ratio("rationd : redis-server, tuned script, medians",
+		   median_ratio(waits[CHARGER_RATIOND].p50, waits[CHARGER_REDIS_TUNED].p50), NULL,
+		   VERDICT_NONE, false);
 	if (n_kinds == N_KINDS) {
-		report_line("rationd : Tarantool, medians",
-			    median_ratio(waits[CHARGER_RATIOND].p50, waits[CHARGER_TARANTOOL].p50),
-			    NULL, VERDICT_NONE, "%s", "");
+		show_ratio("rationd : Tarantool, medians",
+			   median_ratio(waits[CHARGER_RATIOND].p50, waits[CHARGER_TARANTOOL].p50),
+			   NULL, VERDICT_NONE, false);
 	}
 }
 
-static void bench_waits(const struct placement *placement, struct waits *waits)
+static void bench_one_by_one(const struct placement *placement)
 {
 	static struct stage stage;
+	struct waits waits[N_KINDS];
 
+	for (unsigned i = 0; i < N_KINDS; i++) {
+		waits[i].all = calloc((size_t)n_rounds * BLOCK, sizeof(*waits[i].all));
+		report_require(waits[i].all != NULL, "no memory");
+	}
 	stage_open(&stage, placement->servers);
 	server_pin(placement->client);
 	for (unsigned round = 0; round < n_rounds; round++) {
@@ -349,21 +374,6 @@ static void bench_waits(const struct placement *placement, struct waits *waits)
 	server_pin(SERVER_ANY_CPU);
 	show_waits(placement, waits, stage.n_kinds);
 	stage_close(&stage);
-}
-
-static void bench_one_by_one(void)
-{
-	static struct waits waits[N_KINDS];
-
-	for (unsigned i = 0; i < N_KINDS; i++) {
-		waits[i].all = calloc((size_t)n_rounds * BLOCK, sizeof(*waits[i].all));
-		report_require(waits[i].all != NULL, "no memory");
-	}
-	for (size_t i = 0; i < sizeof(placements) / sizeof(placements[0]); i++) {
-		if (placements[i].servers < sysconf(_SC_NPROCESSORS_ONLN)) {
-			bench_waits(&placements[i], waits);
-		}
-	}
 	for (unsigned i = 0; i < N_KINDS; i++) {
 		free(waits[i].all);
 	}
@@ -463,8 +473,8 @@ int main(int argc, char **argv)
 	n_rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 9;
 	report_require(n_rounds % 2 == 1 && n_rounds <= MAX_ROUNDS,
 		       "usage: bench-wire-charge [ROUNDS], an odd number below 100");
-	bench_pipelined();
-	bench_one_by_one();
+	each_placement(bench_pipelined);
+	each_placement(bench_one_by_one);
 	bench_forests();
 	return 0;
 }

@@ -339,7 +339,7 @@ static void end_group(struct intake *intake, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct intake_wait *wait = &intake->waits[i];
 
-		wait->name = statsd_names_ask_entry(&intake->names, wait->hash);
+		wait->name = statsd_names_ask_entry(&intake->names, &wait->parsed.key, wait->hash);
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct intake_wait *wait = &intake->waits[i];

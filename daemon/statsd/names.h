@@ -2,10 +2,11 @@
 /*
  * names: what a worker remembers of lines it has seen: the bytes of a name and its tags -> the counter.
  *
- * A table of 8 bytes for each place, addressed linearly by the upper bits of the hash, so that one that doubles is filled from front to back;
- * and entries one behind the other in memory that is reserved at the start and touched as it is needed. Nothing is removed one by
- * one: at its limit the whole is forgotten, and learned again. A reference may be dead (ENGINE_E_GONE); then the owner puts another one in its
- * place.
+ * A table of rows of 8 places, one line of the caches each, addressed by the upper bits of the hash, so that one that doubles is filled from front
+ * to back; and entries one behind the other in memory that is reserved at the start and touched as it is needed. A row is looked at as a whole:
+ * which of its places it is takes no branch, which no processor could foresee. What a full row has no room for is in the next one that has. Nothing
+ * is removed one by one: at its limit the whole is forgotten, and learned again. A reference may be dead (ENGINE_E_GONE); then the owner puts
+ * another one in its place.
  *
  * Where there are many names each step waits for memory, so whoever has many to find takes each step for all of them before the
  * next one: statsd_names_ask, statsd_names_ask_entry, statsd_names_find.
@@ -25,18 +26,18 @@ struct statsd_name {
 	char bytes[];
 };
 
-struct statsd_place {
-	uint32_t hash;
-	uint32_t entry; /* its offset by STATSD_NAMES_STEP; 0: the place is free */
+struct statsd_row {
+	_Alignas(64) uint32_t hashes[SCAN_WORDS]; /* filled from the first on; 0: free */
+	uint32_t entries[SCAN_WORDS];		  /* their offsets by STATSD_NAMES_STEP */
 };
 
 #define STATSD_NAMES_STEP 8u
 
 struct statsd_names {
 	uint64_t key[SCAN_BLOCK / 8], factor; /* of the hash */
-	struct statsd_place *places;
-	unsigned shift; /* of a hash, to its place */
-	size_t n, size; /* entries; places, but for those at the end that only a long run reaches */
+	struct statsd_row *rows;
+	unsigned shift;	  /* of a hash, to its row */
+	size_t n, n_rows; /* entries; rows, but for those at the end that only a long run reaches */
 	char *entries;
 	size_t used, limit;   /* bytes */
 	uint64_t n_forgotten; /* entries, ever */
@@ -72,7 +73,7 @@ static inline uint64_t statsd_names_mix_bytes(const struct statsd_names *names, 
 	return statsd_names_mix(state ^ scan_hash(at, len, names->key), names->factor);
 }
 
-/* Without the key, which is random, nobody can choose names that meet. */
+/* Without the key, which is random, nobody can choose names that meet. Never 0. */
 static inline uint32_t statsd_names_hash(const struct statsd_names *names,
 					 const struct statsd_key *key)
 {
@@ -82,13 +83,17 @@ static inline uint32_t statsd_names_hash(const struct statsd_names *names,
 		state = statsd_names_mix_bytes(names, state ^ key->tags_len, key->tags,
 					       key->tags_len);
 	}
-	return (uint32_t)(state >> 32);
+	return (uint32_t)(state >> 32) | 1;
 }
 
-static inline const struct statsd_place *statsd_names_place(const struct statsd_names *names,
-							    uint32_t hash)
+static inline struct statsd_row *statsd_names_row(const struct statsd_names *names, uint32_t hash)
 {
-	return &names->places[hash >> names->shift];
+	return &names->rows[hash >> names->shift];
+}
+
+static inline bool statsd_row_is_full(const struct statsd_row *row)
+{
+	return row->hashes[SCAN_WORDS - 1] != 0;
 }
 
 static inline struct statsd_name *statsd_names_entry(const struct statsd_names *names,
@@ -97,27 +102,30 @@ static inline struct statsd_name *statsd_names_entry(const struct statsd_names *
 	return (struct statsd_name *)(void *)(names->entries + (size_t)entry * STATSD_NAMES_STEP);
 }
 
-/* Step 1: the place. */
+/* Step 1: the row. */
 static inline void statsd_names_ask(const struct statsd_names *names, uint32_t hash)
 {
-	__builtin_prefetch(statsd_names_place(names, hash));
+	__builtin_prefetch(statsd_names_row(names, hash));
 }
 
-/* Step 2: the entry that is it, most likely; NULL: it is not there. */
+/* Step 2: the entry that is it, most likely, in full; NULL: it is not there. */
 static inline struct statsd_name *statsd_names_ask_entry(const struct statsd_names *names,
+							 const struct statsd_key *key,
 							 uint32_t hash)
 {
-	const struct statsd_place *place = statsd_names_place(names, hash);
+	const struct statsd_row *row = statsd_names_row(names, hash);
+	unsigned hits = scan_words(row->hashes, hash);
 	struct statsd_name *name;
 
-	while (place->entry != 0 && place->hash != hash) {
-		place++;
+	while (__builtin_expect(hits == 0, 0)) {
+		if (!statsd_row_is_full(row)) {
+			return NULL;
+		}
+		hits = scan_words((++row)->hashes, hash);
 	}
-	if (place->entry == 0) {
-		return NULL;
-	}
-	name = statsd_names_entry(names, place->entry);
+	name = statsd_names_entry(names, row->entries[__builtin_ctz(hits)]);
 	__builtin_prefetch(name);
+	__builtin_prefetch(name->bytes + key->name_len);
 	return name;
 }
 
@@ -134,13 +142,19 @@ static inline bool statsd_name_is(const struct statsd_name *name, const struct s
 static inline struct statsd_name *statsd_names_find(const struct statsd_names *names,
 						    const struct statsd_key *key, uint32_t hash)
 {
-	for (const struct statsd_place *place = statsd_names_place(names, hash); place->entry != 0;
-	     place++) {
-		struct statsd_name *name = statsd_names_entry(names, place->entry);
+	for (const struct statsd_row *row = statsd_names_row(names, hash);; row++) {
+		unsigned hits = scan_words(row->hashes, hash);
 
-		if (place->hash == hash && statsd_name_is(name, key)) {
-			return name;
+		for (; hits != 0; hits &= hits - 1) {
+			struct statsd_name *name =
+				statsd_names_entry(names, row->entries[__builtin_ctz(hits)]);
+
+			if (statsd_name_is(name, key)) {
+				return name;
+			}
+		}
+		if (!statsd_row_is_full(row)) {
+			return NULL;
 		}
 	}
-	return NULL;
 }

@@ -15,6 +15,7 @@
 
 #define SCAN_BLOCK 64u
 #define SCAN_SLACK SCAN_BLOCK
+#define SCAN_WORDS 8u
 
 #ifdef __SSE2__
 static inline uint64_t scan_hits_16(const char *at, __m128i all)
@@ -116,5 +117,25 @@ static inline bool scan_equal(const char *a, const char *b, size_t len)
 	}
 #else
 	return memcmp(a, b, len) == 0;
+#endif
+}
+
+/* Bit i is set if words[i] is `word`. They lie at a multiple of 16 bytes. */
+static inline unsigned scan_words(const uint32_t words[SCAN_WORDS], uint32_t word)
+{
+#ifdef __SSE2__
+	const __m128i all = _mm_set1_epi32((int)word), none = _mm_setzero_si128();
+	const __m128i *at = (const __m128i *)(const void *)words;
+	__m128i same = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_load_si128(at), all),
+				       _mm_cmpeq_epi32(_mm_load_si128(at + 1), all));
+
+	return (unsigned)_mm_movemask_epi8(_mm_packs_epi16(same, none));
+#else
+	unsigned hits = 0;
+
+	for (unsigned i = 0; i < SCAN_WORDS; i++) {
+		hits |= (unsigned)(words[i] == word) << i;
+	}
+	return hits;
 #endif
 }

@@ -253,8 +253,8 @@ int engine_add(struct engine_worker *worker, struct engine_ref ref, int64_t n)
 	return add(worker, ref, n);
 }
 
-/* How far ahead of its add a life word and a slot are asked for, and from how many ids on: fewer are in the cache anyway. */
-#define AHEAD 12
+/* How far ahead of its add a life word and a slot are asked for, and from how many ids on: those of fewer are in the cache anyway. */
+#define AHEAD 32
 #define AHEAD_IDS (1u << 14)
 
 static inline void ask_ahead(const struct engine_worker *worker, uint32_t id)
@@ -279,14 +279,14 @@ size_t engine_add_many(struct engine_worker *worker, const struct engine_item *i
 		       engine_add_failed failed, void *ctx)
 {
 	uint32_t n_ids = atomic_load_explicit(&worker->engine->tree.n_ids, memory_order_relaxed);
-	size_t to_ask = n_ids >= AHEAD_IDS && n > AHEAD ? n - AHEAD : 0;
+	size_t to_ask = n_ids >= AHEAD_IDS ? n : 0, asked = 0;
 	size_t n_failed = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		int r;
 
-		if (i < to_ask) {
-			ask_ahead(worker, items[i + AHEAD].ref.id);
+		for (; asked < to_ask && asked <= i + AHEAD; asked++) {
+			ask_ahead(worker, items[asked].ref.id);
 		}
 		r = add(worker, items[i].ref, items[i].n);
 		if (__builtin_expect(r != 0, 0)) {

@@ -57,7 +57,8 @@ int statsd_names_init(struct statsd_names *names, size_t limit, const uint64_t s
 	void *entries = mmap(NULL, limit + SCAN_SLACK, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	*names = (struct statsd_names){ .limit = limit, .factor = seed[1] | 1 };
+	*names = (struct statsd_names){ .limit = limit,
+					.factor = statsd_names_mix(seed[1], ODD) | 1 };
 	for (size_t i = 0; i < SCAN_BLOCK / 8; i++) {
 		names->key[i] = statsd_names_mix(seed[0] + (i + 1) * ODD, seed[1] ^ ODD);
 	}

@@ -73,6 +73,15 @@ class Daemon:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
+    @contextlib.contextmanager
+    def stuck(self):
+        """It does not get a processor meanwhile."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def stop(self):
         """In good order; it must say so."""
         if self.process.poll() is None:

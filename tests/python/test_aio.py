@@ -1,7 +1,10 @@
 """The client for asyncio."""
 
 import asyncio
+import contextlib
+import time
 import unittest
+from unittest import mock
 
 from rationd import NotFound, Refused, TimedOut, Unreachable
 from rationd.aio import Client
@@ -99,6 +102,22 @@ asyncio.run(again())
                 wait_until(lambda: self.total("jobs") == 0, "it is given back")
 
         asyncio.run(asyncio.wait_for(main(), 60))
+
+    def test_the_end_of_a_hold_of_many_does_not_wait_for_each(self):
+        paths = {f"jobs/{i}": 1 for i in range(200)}
+
+        async def main():
+            async with Client(self.daemon.url) as client:
+                await client.metric_set("jobs", "gauge")
+                with contextlib.ExitStack() as stack:
+                    async with client.hold(paths):
+                        stack.enter_context(self.daemon.stuck())
+                        begun = time.monotonic()
+                    self.assertLess(time.monotonic() - begun, 0.5 * len(paths) / 2)
+
+        with mock.patch("rationd.client.HOLD_TIME", 0.5):
+            asyncio.run(main())
+        self.assertEqual(self.total("jobs"), 0)
 
     def test_times(self):
         async def main():

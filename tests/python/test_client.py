@@ -1,9 +1,11 @@
 """Counting, reading, charging, leasing against a real daemon; what is refused at the call."""
 
+import contextlib
 import math
 import os
 import pickle
 import threading
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
@@ -254,13 +256,23 @@ class Quotas(ClientTest):
         self.assertTrue(done.is_set())
 
     def test_a_charge_that_nobody_waits_for_is_undone(self):
-        self.client.charge("jobs/acme", 3)
-        with self.assertRaises(rationd.TimedOut):
-            self.client.charge("jobs/acme", 2, wait=1, timeout=-0.99)
-        self.client.uncharge("jobs/acme", 3)
+        self.client.ping()
+        with self.daemon.stuck(), self.assertRaises(rationd.TimedOut):
+            self.client.charge("jobs/acme", 2, timeout=0.05)
         wait_until(
             lambda: self.client.charge("jobs/acme", 3, dry_run=True), "what was granted late is given back"
         )
+
+    def test_the_end_of_a_hold_of_many_does_not_wait_for_each(self):
+        paths = {f"jobs/{i}": 1 for i in range(200)}
+        begun = 0.0
+        with mock.patch("rationd.client.HOLD_TIME", 0.5):
+            with contextlib.ExitStack() as stack:
+                with self.client.hold(paths):
+                    stack.enter_context(self.daemon.stuck())
+                    begun = time.monotonic()
+                self.assertLess(time.monotonic() - begun, 0.5 * len(paths) / 2)
+        wait_until(lambda: self.total("jobs") == 0)
 
     def test_a_charge_that_is_granted_at_the_last_moment_is_granted(self):
         class Late(rationd._charging.Future):
@@ -407,6 +419,58 @@ class BadInput(unittest.TestCase):
         with self.assertRaises(InvalidArgument):
             self.client.lease("jobs/a", 1, ttl=61)
         self.assertIsNone(self.client._core.thread, "nothing was to be sent")
+
+    def test_times(self):
+        """Looked at before anything is sent: else a charge would be made for a call that fails."""
+        calls = (
+            lambda t: self.client.flush(t),
+            lambda t: self.client.get("a", timeout=t),
+            lambda t: self.client.charge("jobs/a", timeout=t),
+            lambda t: self.client.charge("jobs/a", wait=t),
+            lambda t: self.client.uncharge("jobs/a", timeout=t),
+            lambda t: self.client.close(t),
+        )
+        for call in calls:
+            for bad in ("1", True, [1]):
+                with self.subTest(bad=bad), self.assertRaises(TypeError):
+                    call(bad)
+            for bad in (-0.5, math.nan):
+                with self.subTest(bad=bad), self.assertRaises(InvalidArgument):
+                    call(bad)
+        self.assertIsNone(self.client._core.thread, "nothing was to be sent")
+        for long in (math.inf, 1e300):
+            with self.assertRaises(Unreachable):
+                self.client.get("a", timeout=long)
+            with self.assertRaises(Unreachable):
+                self.client.charge("jobs/a", wait=long)
+
+    def test_everything_else(self):
+        for call in (
+            lambda: self.client.get("a", consistency="bogus"),
+            lambda: self.client.metric_set("a", "bogus"),
+            lambda: Window.calendar("year"),
+        ):
+            with self.assertRaises(InvalidArgument):
+                call()
+        for call in (
+            lambda: self.client.get("a", consistency=3),
+            lambda: self.client.get_many("abc"),
+            lambda: self.client.metric_set("a", 1),
+            lambda: self.client.quota_set("a", max=1, window="day"),
+            lambda: self.client.quota_remove("a", "day"),
+            lambda: self.client.charge(None),
+            lambda: self.client.charge(["jobs/a"]),
+            lambda: Client("unix:/x", on_loss=5),
+        ):
+            with self.assertRaises(TypeError):
+                call()
+        self.assertIsNone(self.client._core.thread, "nothing was to be sent")
+
+    def test_what_is_said_can_be_printed(self):
+        for bad in ("\ud800", "a\n", "\x1b[2J"):
+            with self.assertRaises(InvalidArgument) as caught:
+                self.client.counter(bad)
+            self.assertTrue(str(caught.exception).isprintable())
 
     def test_requests_that_no_frame_holds(self):
         """Sent, the daemon would end the connection, each time anew, and what is counted would suffer."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Union
 
 from . import ration_pb2 as pb
 from ._asking import reject, resolve
-from ._check import check_amount, check_path
+from ._check import check_amount, check_path, check_seconds
 from ._operations import Operation
 from ._queries import verdict_of
 from .errors import InvalidArgument, RationError, Refused
@@ -29,20 +29,26 @@ def checked_items(what: Items, n: int) -> list[tuple[str, int]]:
     """Paths and amounts. Raises TypeError or InvalidArgument."""
     if isinstance(what, str):
         what = [(what, n)]
-    items = [
-        (check_path(path), check_amount(amount, path))
-        for path, amount in (what.items() if isinstance(what, Mapping) else what)
-    ]
+    try:
+        pairs = [(path, amount) for path, amount in (what.items() if isinstance(what, Mapping) else what)]
+    except (TypeError, ValueError):
+        raise TypeError("a charge is of a path, or of paths with amounts: a mapping, or pairs") from None
+    items = [(check_path(path), check_amount(amount, path)) for path, amount in pairs]
     if not 1 <= len(items) <= MAX_ITEMS:
         raise InvalidArgument(f"a charge has 1 to {MAX_ITEMS} items, not {len(items)}")
     return items
+
+
+def checked_wait(wait: float) -> float:
+    """Seconds that a charge may wait for room; more than a day is a day. Raises TypeError or InvalidArgument."""
+    return min(MAX_WAIT_MS / 1000, check_seconds(wait, "wait"))
 
 
 def charge(core: Core, items: list[tuple[str, int]], detached: bool, wait: float) -> Future[Verdict]:
     """Charge them all or none: the verdict, if granted, else Refused. Cancelled: it is undone, as soon as it
     is known to be granted.
     """
-    body = pb.Charge(detached=detached, wait_ms=min(MAX_WAIT_MS, max(0, round(wait * 1000))))
+    body = pb.Charge(detached=detached, wait_ms=round(wait * 1000))
     for path, amount in items:
         body.items.add(path=path, amount=amount)
     future: Future[Verdict] = Future()

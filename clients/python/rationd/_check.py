@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 import re
-from typing import SupportsIndex
+from typing import SupportsIndex, TypeVar
 
 from google.protobuf.message import Message
 
@@ -17,6 +18,8 @@ MAX_SEGMENT = 128
 INT64_MAX = (1 << 63) - 1
 INT64_MIN = -(1 << 63)
 MAX_AMOUNT = 1 << 62
+MAX_TIMEOUT = 1e9  # seconds
+E = TypeVar("E", bound=enum.Enum)
 MAX_MESSAGE = MAX_FRAME - 64  # room for what is filled in when it is sent: id, number, what is known of it
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -77,6 +80,35 @@ def check_int(value: SupportsIndex, low: int, high: int, what: str, item: str | 
     if not low <= number <= high:
         raise InvalidArgument(f"{what} must be {low} to {high}, not {number}", item)
     return number
+
+
+def check_seconds(value: float, what: str) -> float:
+    """A time that somebody is to wait, 0 or more; also infinity."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{what} is a number of seconds, not {type(value).__name__}")
+    if not value >= 0:
+        raise InvalidArgument(f"{what} must be 0 seconds or more, not {value}")
+    return value
+
+
+def check_timeout(timeout: float | None) -> float | None:
+    """The same, or None, which is also what is longer than any clock can wait."""
+    if timeout is None or check_seconds(timeout, "a timeout") > MAX_TIMEOUT:
+        return None
+    return timeout
+
+
+def member_of(kind: type[E], value: E | str, what: str) -> E:
+    """A member of an enum: itself, or its name."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is a {kind.__name__} or its name, not {type(value).__name__}")
+    try:
+        return kind[value.upper()]
+    except KeyError:
+        names = ", ".join(name.lower() for name in kind.__members__)
+        raise InvalidArgument(f"{what} is one of {names}, not {value!r}") from None
 
 
 def check_size(message: Message, item: str | None = None) -> None:

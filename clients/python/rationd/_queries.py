@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from . import ration_pb2 as pb
-from ._check import MAX_AMOUNT, check_amount, check_int, check_path, check_size
-from .errors import NotFound, error_of
+from ._check import MAX_AMOUNT, check_amount, check_int, check_path, check_size, member_of
+from .errors import Code, NotFound, RationError, error_of
 from .quota import Binding, BindingKind, Explanation, Level, Limits, Rule, Unit, Verdict, Window, WindowKind
 from .values import Consistency, Kind, Metric, Value
 
@@ -28,6 +28,7 @@ class Query(Generic[T]):
     answer: str
     parse: Callable[[list[pb.Reply]], T]
     item: str | None = None
+    cursor: bytes = b""  # of an earlier answer, by which this goes on
 
     def __post_init__(self) -> None:
         check_size(self.request, self.item)
@@ -36,6 +37,8 @@ class Query(Generic[T]):
         """The result, or an exception."""
         last = replies[-1]
         if last.WhichOneof("body") == "error":
+            if self.cursor and last.error.code == Code.INVALID_ARGUMENT:
+                raise RationError(Code.ABORTED, "the daemon was started anew meanwhile", self.item)
             raise error_of(last.error.code, last.error.text, self.item)
         return self.parse(replies)
 
@@ -47,9 +50,7 @@ def number_of(value: enum.Enum) -> Any:
 
 def consistency_of(value: Consistency | str) -> Any:
     """FRESH, "fresh": its number."""
-    if isinstance(value, str):
-        value = Consistency[value.upper()]
-    return number_of(value)
+    return number_of(member_of(Consistency, value, "consistency"))
 
 
 def value_of(path: str, value: pb.Value) -> Value:
@@ -61,6 +62,8 @@ def value_of(path: str, value: pb.Value) -> Value:
 
 def gets(paths: Iterable[str], consistency: Consistency | str) -> list[Query[list[Value | None]]]:
     """Values of any number of paths, in as few questions as hold them. One at least."""
+    if isinstance(paths, str):
+        raise TypeError("paths are some of them; of one there is get")
     wanted = [check_path(path) for path in paths]
     return [get(wanted[at : at + MAX_PATHS], consistency) for at in range(0, len(wanted) or 1, MAX_PATHS)]
 
@@ -103,7 +106,7 @@ def walk(
         entries = [value_of(entry.path, entry.value) for reply in replies for entry in reply.page.entries]
         return entries, replies[-1].page.cursor
 
-    return Query(request, "page", parse, root or None)
+    return Query(request, "page", parse, root or None, cursor)
 
 
 def fold() -> Query[None]:
@@ -140,7 +143,7 @@ def metric_set(metric: Metric) -> Query[Metric]:
     """Declare it, or change it."""
     message = pb.Metric(
         name=check_path(metric.name),
-        kind=number_of(metric.kind),
+        kind=number_of(member_of(Kind, metric.kind, "the kind of a metric")),
         overflow=metric.overflow,
         max_counters=check_int(metric.max_counters, 0, 0xFFFFFFFF, "max_counters", metric.name),
         expire_after_ms=check_int(metric.expire_after_ms, 0, (1 << 63) - 1, "expire_after_ms", metric.name),
@@ -194,6 +197,8 @@ def dry_run(items: Sequence[tuple[str, int]]) -> Query[Verdict]:
 
 
 def _wire_window(window: Window) -> pb.Window:
+    if not isinstance(window, Window):
+        raise TypeError(f"a window is a Window, not {type(window).__name__}")
     return pb.Window(kind=number_of(window.kind), duration_ms=window.duration_ms, unit=number_of(window.unit))
 
 

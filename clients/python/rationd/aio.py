@@ -23,6 +23,7 @@ from typing import TypeVar
 
 from . import _charging, _queries, client as sync
 from ._charging import Items
+from ._check import member_of
 from ._queries import Query
 from .counters import Counter, Gauge
 from .errors import NotFound, RationError
@@ -62,11 +63,13 @@ class Lease:
 
     async def wait(self, timeout: float | None = -1) -> None:
         """Wait until it has a unit. Raises Refused, TimedOut, Unreachable, or what the daemon has answered."""
-        await self._client._wait(self._lease.ready(), timeout)
+        limit = self._client._client._limit(timeout)
+        await self._client._wait(self._lease.ready(), limit)
 
     async def close(self, timeout: float | None = -1) -> int:
         """Report what was spent and return the rest; how many units that was."""
-        return await self._client._wait(self._lease.returned(), timeout)
+        limit = self._client._client._limit(timeout)
+        return await self._client._wait(self._lease.returned(), limit)
 
     async def __aenter__(self) -> Lease:
         return self
@@ -140,7 +143,8 @@ class Client:
 
     async def flush(self, timeout: float | None = -1, *, durable: bool = False) -> None:
         """Wait until everything added before is counted by the daemon, or durable."""
-        await self._wait(self._core.flush(durable), timeout)
+        limit = self._client._limit(timeout)
+        await self._wait(self._core.flush(durable), limit)
 
     # ---- reading ----
 
@@ -209,7 +213,7 @@ class Client:
         timeout: float | None = -1,
     ) -> Metric:
         """Declare a metric, or change it; see Metric."""
-        kind = Kind[kind.upper()] if isinstance(kind, str) else kind
+        kind = member_of(Kind, kind, "the kind of a metric")
         query = _queries.metric_set(Metric(name, kind, max_counters, overflow, expire_after_ms))
         return await self._ask(query, timeout)
 
@@ -233,6 +237,7 @@ class Client:
         items = _charging.checked_items(what, n)
         if dry_run:
             return await self._ask(_queries.dry_run(items), timeout)
+        wait = _charging.checked_wait(wait)
         limit = self._client._limit(timeout)
         future = _charging.charge(self._core, items, detached, wait)
         try:
@@ -246,7 +251,8 @@ class Client:
         self, path: str, n: int = 1, *, detached: bool = False, timeout: float | None = -1
     ) -> None:
         """Give back what is charged on a gauge."""
-        await self._wait(_charging.uncharge(self._core, path, n, detached), timeout)
+        limit = self._client._limit(timeout)
+        await self._wait(_charging.uncharge(self._core, path, n, detached), limit)
 
     @asynccontextmanager
     async def hold(
@@ -267,13 +273,15 @@ class Client:
             _charging.uncharge(self._core, path, amount, detached=False, waits_for_daemon=True)
             for path, amount in items
         ]
+        waiting = [asyncio.wrap_future(future) for future in futures]
+        try:
+            await asyncio.wait(waiting, timeout=sync.HOLD_TIME)
+        finally:
+            for one in waiting:
+                if not one.cancel() and not one.cancelled():
+                    one.exception()  # it is looked at below
         for (path, amount), future in zip(items, futures):
-            try:
-                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), sync.HOLD_TIME)
-            except asyncio.TimeoutError:
-                pass
-            except RationError as error:
-                sync.log_give_back(path, amount, error)
+            sync.log_give_back(path, amount, future)
 
     def lease(self, path: str, want: int, *, ttl: float = 10.0, low_water: int | None = None) -> Lease:
         """Take up to `want` units in advance, as rationd.Client.lease."""
@@ -309,6 +317,7 @@ class Client:
 
     async def close(self, timeout: float | None = -1) -> int:
         """Deliver what is left, as rationd.Client.close; the loop goes on meanwhile."""
+        self._client._limit(timeout)
         return await asyncio.get_running_loop().run_in_executor(None, self._client.close, timeout)
 
     async def __aenter__(self) -> Client:
@@ -324,13 +333,14 @@ class Client:
 
     # ---- waiting ----
 
-    async def _wait(self, future: Future[T], timeout: float | None) -> T:
+    async def _wait(self, future: Future[T], limit: float | None) -> T:
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self._client._limit(timeout))
+            return await asyncio.wait_for(asyncio.wrap_future(future), limit)
         except asyncio.TimeoutError as error:
             if isinstance(error, RationError):
                 raise
             raise self._core.late() from None
 
     async def _ask(self, query: Query[T], timeout: float | None) -> T:
-        return await self._wait(self._core.ask(query), timeout)
+        limit = self._client._limit(timeout)
+        return await self._wait(self._core.ask(query), limit)

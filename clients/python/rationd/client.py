@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait as wait_for
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TypeVar
@@ -13,7 +13,7 @@ from typing import TypeVar
 from . import _charging, _process, _queries
 from ._address import parse_url
 from ._charging import Items
-from ._check import MAX_AMOUNT, check_int, check_path
+from ._check import MAX_AMOUNT, check_int, check_path, check_timeout, member_of
 from ._core import Core, Options
 from ._queries import Query
 from .counters import Counter, Gauge
@@ -70,11 +70,11 @@ class Client:
             )
         if not 0.001 <= send_interval <= 60:
             raise InvalidArgument(f"send_interval must be 0.001 to 60 seconds, not {send_interval}")
-        if timeout is not None and not timeout >= 0:
-            raise InvalidArgument(f"timeout must be None, or 0 seconds or more, not {timeout}")
         if not 0 <= exit_timeout <= MAX_LIFETIME:
             raise InvalidArgument(f"exit_timeout must be 0 to {MAX_LIFETIME:.0f} seconds, not {exit_timeout}")
-        self.timeout = timeout
+        if on_loss is not None and not callable(on_loss):
+            raise TypeError(f"on_loss is a function, not {type(on_loss).__name__}")
+        self.timeout = check_timeout(timeout)
         self._core = Core(
             Options(
                 address=parse_url(url),
@@ -125,7 +125,8 @@ class Client:
         durable RationError, if the daemon keeps no file (FAILED_PRECONDITION) or can't write to it
         (UNAVAILABLE).
         """
-        self._wait(self._core.flush(durable), timeout)
+        limit = self._limit(timeout)
+        self._core.wait(self._core.flush(durable), limit)
 
     # ---- reading ----
 
@@ -163,7 +164,8 @@ class Client:
         timeout: float | None = -1,
     ) -> Iterator[Value]:
         """A subtree, parents before children; "" is all metrics. depth: levels below root; None: all. What is
-        there during the whole walk is listed exactly once. timeout is for each part of it. Raises NotFound.
+        there during the whole walk is listed exactly once. timeout is for each part of it. Raises NotFound, and
+        RationError: ABORTED, the daemon was started anew meanwhile.
         """
         cursor = b""
         while True:
@@ -197,7 +199,7 @@ class Client:
         timeout: float | None = -1,
     ) -> Metric:
         """Declare a metric, or change it; see Metric. The result is what it is now."""
-        kind = Kind[kind.upper()] if isinstance(kind, str) else kind
+        kind = member_of(Kind, kind, "the kind of a metric")
         return self._ask(
             _queries.metric_set(Metric(name, kind, max_counters, overflow, expire_after_ms)), timeout
         )
@@ -234,10 +236,11 @@ class Client:
         items = _charging.checked_items(what, n)
         if dry_run:
             return self._ask(_queries.dry_run(items), timeout)
+        wait = _charging.checked_wait(wait)
         limit = self._limit(timeout)
         future = _charging.charge(self._core, items, detached, wait)
         try:
-            return self._wait(future, None if limit is None else limit + wait)
+            return self._core.wait(future, None if limit is None else limit + wait)
         except BaseException:
             _charging.abandon(self._core, future, items, detached)
             raise
@@ -246,7 +249,8 @@ class Client:
         """Give back what is charged on a gauge. Raises RationError: FAILED_PRECONDITION, so much is not held
         there.
         """
-        self._wait(_charging.uncharge(self._core, path, n, detached), timeout)
+        limit = self._limit(timeout)
+        self._core.wait(_charging.uncharge(self._core, path, n, detached), limit)
 
     @contextmanager
     def hold(
@@ -274,13 +278,9 @@ class Client:
             _charging.uncharge(self._core, path, amount, detached=False, waits_for_daemon=True)
             for path, amount in items
         ]
+        wait_for(futures, HOLD_TIME)
         for (path, amount), future in zip(items, futures):
-            try:
-                future.result(HOLD_TIME)
-            except TimeoutError:
-                pass
-            except RationError as error:
-                log_give_back(path, amount, error)
+            log_give_back(path, amount, future)
 
     def lease(self, path: str, want: int, *, ttl: float = 10.0, low_water: int | None = None) -> Lease:
         """Take up to `want` units of a path in advance, to be spent by Lease.try_ without asking for each.
@@ -350,19 +350,20 @@ class Client:
     # ---- waiting ----
 
     def _limit(self, timeout: float | None) -> float | None:
-        """-1 stands for the client's own timeout."""
-        return self.timeout if timeout == -1 else timeout
-
-    def _wait(self, future: Future[T], timeout: float | None) -> T:
-        return self._core.wait(future, self._limit(timeout))
+        """-1 stands for the client's own timeout. Called before anything is sent."""
+        return self.timeout if timeout == -1 else check_timeout(timeout)
 
     def _ask(self, query: Query[T], timeout: float | None) -> T:
-        return self._wait(self._core.ask(query), timeout)
+        limit = self._limit(timeout)
+        return self._core.wait(self._core.ask(query), limit)
 
 
-def log_give_back(path: str, amount: int, error: RationError) -> None:
-    """The end of a hold has failed. Where the session is lost there is nothing left to give back."""
-    if not isinstance(error, SessionLost):
+def log_give_back(path: str, amount: int, future: Future[None]) -> None:
+    """Whether the end of a hold has failed. Where the session is lost there is nothing left to give back, and
+    what has no answer yet goes on in the background.
+    """
+    error = future.exception() if future.done() and not future.cancelled() else None
+    if error is not None and not isinstance(error, SessionLost):
         log.warning("%s: %d held could not be given back: %s", path, amount, error)
 
 

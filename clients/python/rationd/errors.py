@@ -52,7 +52,10 @@ class RationError(Exception):
         self.item = item
 
     def __str__(self) -> str:
-        about = f"{self.item}: " if self.item is not None else ""
+        about = ""
+        if self.item is not None:
+            # What is no path may hold anything, also what no terminal or log should be given.
+            about = f"{self.item if self.item and self.item.isprintable() else ascii(self.item)}: "
         return f"{about}{self.text} ({self.code.name})" if self.text else f"{about}{self.code.name}"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import ration_pb2 as pb
 from ._asking import reject, resolve
-from ._check import MAX_AMOUNT, check_int
+from ._check import MAX_AMOUNT, check_int, check_timeout
 from ._operations import Knows, Operation
 from ._queries import binding_of, metric_get
 from .counters import Counter
@@ -117,7 +117,8 @@ class Lease:
 
     def wait(self, timeout: float | None = 10.0) -> None:
         """Wait until it has a unit. Raises Refused, TimedOut, Unreachable, or what the daemon has answered."""
-        self._core.wait(self.ready(), timeout, self.path)
+        limit = check_timeout(timeout)
+        self._core.wait(self.ready(), limit, self.path)
 
     def ready(self) -> Future[None]:
         """A future that is done when it has a unit."""
@@ -130,7 +131,8 @@ class Lease:
         held by the client: give them back by Client.uncharge. When the time is over the client goes on with
         it in the background.
         """
-        return self._core.wait(self.returned(), timeout, self.path)
+        limit = check_timeout(timeout)
+        return self._core.wait(self.returned(), limit, self.path)
 
     def returned(self) -> Future[int]:
         """The same, without waiting."""

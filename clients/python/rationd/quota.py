@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from ._check import member_of
+
 
 class WindowKind(enum.Enum):
     """What a limit counts in."""
@@ -43,7 +45,7 @@ class Window:
     @staticmethod
     def calendar(unit: Unit | str) -> Window:
         """Days, weeks or months: Unit.DAY or "day"."""
-        return Window(WindowKind.CALENDAR, unit=unit if isinstance(unit, Unit) else Unit[unit.upper()])
+        return Window(WindowKind.CALENDAR, unit=member_of(Unit, unit, "a unit"))
 
     def __str__(self) -> str:
         if self.kind is WindowKind.PER:

@@ -292,6 +292,27 @@ test('StatsD-shaped', async () => {
 	assert.ok(fails('INVALID_ARGUMENT')(seen));
 });
 
+test('what StatsD keeps and rationd does not is said, or left out', () => {
+	const work = () => 5;
+	const calls = (statsd, callback) => [
+		() => statsd.timing('a', 5, callback), () => statsd.timer(work, 'a', callback), () => statsd.asyncTimer(work, 'a', callback),
+		() => statsd.histogram('a', 5, callback), () => statsd.distribution('a', 5, callback), () => statsd.gauge('a', 5, callback),
+		() => statsd.set('a', 5, callback), () => statsd.unique('a', 5, callback), () => statsd.event('a', 'b', {}, callback),
+		() => statsd.check('a', 0, {}, callback),
+	];
+	const errors = [];
+	const seen = [];
+
+	calls(new StatsD({ client })).forEach((call) => assert.throws(call, fails('UNIMPLEMENTED', 'a')));
+	calls(new StatsD({ client }), (error) => errors.push(error)).forEach((call) => call());
+	calls(new StatsD({ client, errorHandler: (error) => errors.push(error) })).forEach((call) => call());
+	assert.equal(errors.length, 20);
+	errors.forEach(fails('UNIMPLEMENTED', 'a'));
+	calls(new StatsD({ client, ignoreOthers: true }), (error) => seen.push(error)).forEach((call) => call());
+	assert.deepEqual(seen, Array(10).fill(undefined));
+	assert.equal(new StatsD({ client, ignoreOthers: true }).timer(work, 'a')(), 5);
+});
+
 test('bad input is refused at the call, with the reason, and nothing is sent', async () => {
 	const idle = new Client({ url: daemon.url });
 	const bad = ['', '/', 'a/', '/a', 'a//b', 'a/../b', 'a/*', ' a', 'a ', 'a/\u00a0b', 'a\nb', 'a/\ud800', 'x'.repeat(129), 'ä'.repeat(65),
@@ -341,6 +362,28 @@ test('bad input is refused at the call, with the reason, and nothing is sent', a
 		assert.throws(() => new Client({ url }), fails('INVALID_ARGUMENT'), url);
 	}
 	assert.throws(() => new Client({ url: daemon.url, sendIntervalMs: 0 }), fails('INVALID_ARGUMENT', 'sendIntervalMs'));
+	assert.throws(() => new StatsD('localhost', 8125), fails('INVALID_ARGUMENT', 'options'));
+	// What is meant as something else must not pass for options.
+	for (const options of [null, 5000, 'gauge', [], () => {}]) {
+		const calls = {
+			flush: () => idle.flush(options), get: () => idle.get('a', options), view: () => idle.view(options),
+			walk: () => idle.walk('a', options).next(), status: () => idle.status(options), metric: () => idle.metric('a', options),
+			setMetric: () => idle.setMetric('a', {}, options), kind: () => idle.setMetric('a', options), charge: () => idle.charge('a', 1, options),
+			items: () => idle.charge([options]), uncharge: () => idle.uncharge('a', 1, options), lease: async () => idle.lease('a', 1, options),
+			close: () => idle.close(options),
+		};
+		for (const [name, call] of Object.entries(calls)) {
+			await assert.rejects(call(), fails('INVALID_ARGUMENT'), name);
+		}
+		assert.throws(() => new Client(options === 'gauge' ? null : options), fails('INVALID_ARGUMENT', 'options'));
+	}
+	await assert.rejects(idle.hold('a', 1, 'gauge'), fails('INVALID_ARGUMENT', 'options'));
+	await assert.rejects(idle.get('a', { signal: 5 }), fails('INVALID_ARGUMENT', 'signal'));
+	for (const paths of [undefined, null, 5, {}]) {
+		await assert.rejects(idle.get(paths), fails('INVALID_ARGUMENT'));
+		await assert.rejects(idle.metric(paths), fails('INVALID_ARGUMENT'));
+		await assert.rejects(idle.setMetric(paths, {}), fails('INVALID_ARGUMENT'));
+	}
 	await idle.close();
 	assert.equal(idle.isConnected, false);
 });

@@ -21,8 +21,27 @@ export function amountOf(n: bigint): Amount {
 	return n >= Number.MIN_SAFE_INTEGER && n <= Number.MAX_SAFE_INTEGER ? Number(n) : n;
 }
 
-function describe(n: unknown): string {
-	return typeof n === 'string' ? `${JSON.stringify(n)}, a string` : String(n);
+/** @internal What was given in place of what was expected. */
+export function describe(given: unknown): string {
+	switch (typeof given) {
+		case 'string':
+			return `${JSON.stringify(given)}, a string`;
+		case 'bigint':
+			return `${given}n, a bigint`;
+		case 'function':
+			return 'a function';
+		case 'object':
+			return given === null ? 'null' : Array.isArray(given) ? 'an array' : 'an object';
+		default:
+			return String(given);
+	}
+}
+
+/** @internal Options of the caller's: an object, of this kind or another, but no number or name that was meant to be one of them. */
+export function checkOptions(options: unknown, name = 'options'): void {
+	if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+		throw invalid(`expected an object, not ${describe(options)}`, name);
+	}
 }
 
 /** @internal A whole number of the caller's; `item` is what it is for. */

@@ -1,3 +1,4 @@
+import { describe } from './amount.js';
 import { cancel, later, now, type Timer } from './clock.js';
 import { invalid, RationError } from './error.js';
 import type { Link, Question } from './link.js';
@@ -8,7 +9,7 @@ import type { Answer, Body } from './wire.js';
 /** @internal A time in milliseconds of the caller's. */
 export function timeoutOf(ms: unknown, name = 'timeoutMs'): number {
 	if (typeof ms !== 'number' || !(ms >= 0)) {
-		throw invalid(`expected a number of milliseconds, not ${String(ms)}`, name);
+		throw invalid(`expected a number of milliseconds, not ${describe(ms)}`, name);
 	}
 	return ms > 2 ** 31 - 1 ? Infinity : ms;
 }
@@ -36,6 +37,9 @@ export class Calls {
 	/** Before anything is sent. */
 	#check({ timeoutMs = this.timeoutMs, signal }: CallOptions): void {
 		timeoutOf(timeoutMs);
+		if (signal !== undefined && typeof signal?.throwIfAborted !== 'function') {
+			throw invalid(`expected an AbortSignal, not ${describe(signal)}`, 'signal');
+		}
 		signal?.throwIfAborted();
 	}
 

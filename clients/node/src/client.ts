@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { writeSync } from 'node:fs';
 import { addressOf } from './address.js';
-import { amountOf, chargeOf, optionOf, type Amount } from './amount.js';
+import { amountOf, chargeOf, checkOptions, describe, optionOf, type Amount } from './amount.js';
 import { Calls, timeoutOf } from './calls.js';
 import { cancel, later, type Timer } from './clock.js';
 import type { Counter } from './counter.js';
@@ -73,6 +73,7 @@ export class Client extends EventEmitter<ClientEvents> {
 	constructor(options: ClientOptions | string = {}) {
 		super();
 		const given = typeof options === 'string' ? { url: options } : options;
+		checkOptions(given);
 		const address = addressOf(given.url);
 
 		this.#sendIntervalMs = optionOf(given.sendIntervalMs ?? 50, 'sendIntervalMs', 1, 60_000);
@@ -134,6 +135,7 @@ export class Client extends EventEmitter<ClientEvents> {
 	 * file too, so that it survives any crash (`FAILED_PRECONDITION`: the daemon has none).
 	 */
 	async flush(options: FlushOptions = {}): Promise<void> {
+		checkOptions(options);
 		this.#calls.checkOpen();
 		const rest = this.#calls.restOf(options);
 
@@ -164,12 +166,16 @@ export class Client extends EventEmitter<ClientEvents> {
 	/** The same of many paths at once, in their order; undefined where there is no such counter. */
 	get(paths: readonly string[], options?: GetOptions): Promise<(Value | undefined)[]>;
 	async get(paths: string | readonly string[], options: GetOptions = {}): Promise<Value | (Value | undefined)[]> {
+		checkOptions(options);
 		if (typeof paths === 'string') {
 			const [value] = await this.#get([paths], options);
 			if (value === undefined) {
 				throw new RationError('NOT_FOUND', 'no such counter', paths);
 			}
 			return value;
+		}
+		if (!Array.isArray(paths)) {
+			throw invalid(`expected a path, or a list of paths, not ${describe(paths)}`);
 		}
 		const values: (Value | undefined)[] = [];
 		for (let at = 0; at < paths.length; at += MAX_PATHS) {
@@ -191,6 +197,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
 	/** How far off the daemon's totals can be now. */
 	async view(options: GetOptions = {}): Promise<View> {
+		checkOptions(options);
 		const body: Body = { case: 'get', value: { paths: [], consistency: consistencyOf(options) } };
 
 		return this.#calls.ask(body, options, undefined, (answer) => (answer.case === 'values' ? viewOf(answer.value.view) : undefined));
@@ -201,6 +208,7 @@ export class Client extends EventEmitter<ClientEvents> {
 	 * once. `ABORTED`: the daemon was started anew meanwhile.
 	 */
 	async *walk(root = '', options: WalkOptions = {}): AsyncGenerator<Entry, void, undefined> {
+		checkOptions(options);
 		if (root !== '') {
 			checkPath(root);
 		}
@@ -229,24 +237,28 @@ export class Client extends EventEmitter<ClientEvents> {
 	// ---- the daemon ----
 
 	/** What the daemon says of itself, by name. */
-	status(options: CallOptions = {}): Promise<Map<string, Amount | string>> {
+	async status(options: CallOptions = {}): Promise<Map<string, Amount | string>> {
+		checkOptions(options);
 		return this.#calls.ask({ case: 'status', value: {} }, options, undefined, (answer) =>
 			answer.case !== 'status' ? undefined : new Map(answer.value.items.map(({ name, value }) =>
 				[name, value.case === 'number' ? amountOf(value.value) : (value.value ?? '')])));
 	}
 
 	/** What a metric is. */
-	metric(name: string, options: CallOptions = {}): Promise<Metric> {
+	async metric(name: string, options: CallOptions = {}): Promise<Metric> {
+		checkOptions(options);
 		checkPath(name);
 		return this.#calls.ask({ case: 'metricGet', value: { name } }, options, name, (answer) =>
 			answer.case === 'metric' ? metricOf(answer.value) : undefined);
 	}
 
 	/** Declare a metric, or change it. */
-	setMetric(name: string, metric: Partial<Metric>, options: CallOptions = {}): Promise<Metric> {
+	async setMetric(name: string, metric: Partial<Metric>, options: CallOptions = {}): Promise<Metric> {
 		checkPath(name);
+		checkOptions(metric, 'metric');
+		checkOptions(options);
 		if (metric.kind !== undefined && metric.kind !== 'counter' && metric.kind !== 'gauge') {
-			throw invalid(`expected the kind counter or gauge, not ${String(metric.kind)}`, name);
+			throw invalid(`expected the kind counter or gauge, not ${describe(metric.kind)}`, name);
 		}
 		const value = {
 			name,
@@ -273,10 +285,11 @@ export class Client extends EventEmitter<ClientEvents> {
 		const isOne = typeof what === 'string';
 		const items = itemsOf(isOne ? [amountItem(what, second as Amount | undefined)] : what);
 
-		return this.#charge(items, (isOne ? third : (second as ChargeOptions | undefined)) ?? {});
+		return this.#charge(items, isOne ? third : (second as ChargeOptions | undefined));
 	}
 
-	async #charge(items: Items, options: ChargeOptions): Promise<ChargeResult> {
+	async #charge(items: Items, options: ChargeOptions = {}): Promise<ChargeResult> {
+		checkOptions(options);
 		const waitMs = options.waitMs === undefined ? 0 : Math.min(MAX_WAIT_MS, Math.ceil(timeoutOf(options.waitMs, 'waitMs')));
 		const timeoutMs = timeoutOf(options.timeoutMs ?? this.#calls.timeoutMs);
 		const { dryRun = false, detached = false } = options;
@@ -309,6 +322,7 @@ export class Client extends EventEmitter<ClientEvents> {
 	/** Give `amount`, by default 1, of what this client has charged on a gauge back. `FAILED_PRECONDITION`: not so much is held there. */
 	async uncharge(path: string, amount: Amount = 1, options: UnchargeOptions = {}): Promise<void> {
 		checkPath(path);
+		checkOptions(options);
 		const value = { path, amount: chargeOf(amount, path), detached: options.detached ?? false };
 
 		await this.#calls.operateNow({ case: 'uncharge', value }, options, path, () => {});
@@ -332,7 +346,7 @@ export class Client extends EventEmitter<ClientEvents> {
 		const last = rest[rest.length - 1];
 		const work = typeof last === 'function' ? (rest.pop() as (hold: Hold) => unknown) : undefined;
 		const items = itemsOf(typeof what === 'string' ? [amountItem(what, rest.shift() as Amount | undefined)] : what);
-		const hold = await this.#hold(items, (rest[0] ?? {}) as HoldOptions);
+		const hold = await this.#hold(items, rest[0] as HoldOptions | undefined);
 
 		if (work === undefined) {
 			return hold;
@@ -344,7 +358,7 @@ export class Client extends EventEmitter<ClientEvents> {
 		}
 	}
 
-	async #hold(items: Items, options: HoldOptions): Promise<Hold> {
+	async #hold(items: Items, options: HoldOptions | undefined): Promise<Hold> {
 		const result = await this.#charge(items, options);
 
 		if (!result.granted) {
@@ -373,6 +387,7 @@ export class Client extends EventEmitter<ClientEvents> {
 	lease(path: string, want: number, options: LeaseOptions = {}): Lease {
 		this.#calls.checkOpen();
 		checkPath(path);
+		checkOptions(options);
 		if (this.#lifetimeMs < 1000) {
 			throw invalid('leases need a sessionLifetimeMs of 1,000 or more', path);
 		}
@@ -416,6 +431,7 @@ export class Client extends EventEmitter<ClientEvents> {
 		if (this.#closing !== undefined) {
 			return this.#closing.catch(() => {});
 		}
+		checkOptions(options);
 		timeoutOf(options.timeoutMs ?? this.#exitTimeoutMs);
 		this.#closing = this.#close(options);
 		return this.#closing;
@@ -611,7 +627,7 @@ function consistencyOf(options: GetOptions): WireConsistency {
 	const consistency: Consistency = options.consistency ?? 'fresh';
 
 	if (!Object.hasOwn(consistencies, consistency)) {
-		throw invalid(`expected fresh, cached or exact, not ${String(consistency)}`, 'consistency');
+		throw invalid(`expected fresh, cached or exact, not ${describe(consistency)}`, 'consistency');
 	}
 	return consistencies[consistency];
 }
@@ -624,7 +640,9 @@ function itemsOf(items: readonly ChargeItem[]): Items {
 	if (!Array.isArray(items) || items.length === 0 || items.length > MAX_ITEMS) {
 		throw invalid(`expected a path, or a list of 1 to ${MAX_ITEMS} items`);
 	}
-	return items.map(({ path, amount = 1 }: ChargeItem) => {
+	return items.map((item: ChargeItem) => {
+		checkOptions(item, 'item');
+		const { path, amount = 1 } = item;
 		checkPath(path);
 		return [path, chargeOf(amount, path)] as const;
 	});

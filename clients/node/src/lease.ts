@@ -1,5 +1,5 @@
 import type { Client } from './client.js';
-import { optionOf } from './amount.js';
+import { describe, optionOf } from './amount.js';
 import { cancel, later, now, type Timer } from './clock.js';
 import { invalid, RationError, type Code } from './error.js';
 import { errorOf, type Operation, type OperationBody } from './operations.js';
@@ -9,6 +9,7 @@ import type { Answer } from './wire.js';
 const MARGIN_MS = 50; // spending stops so much before the daemon's time is over
 const RETRY_MIN_MS = 10;
 const RETRY_MAX_MS = 1000;
+const FALLBACKS = new Set<Fallback>(['closed', 'open', 'last-lease']);
 /** What says of a lease that there is none such, or that it is not as it is in the books. */
 const GONE = new Set<Code>(['NOT_FOUND', 'FAILED_PRECONDITION', 'ABORTED']);
 
@@ -119,7 +120,7 @@ export class Lease {
 	/** Spend `n` units, by default 1, or not: decided here and now. Never are more spent than the daemon gave, but by the fallback. */
 	try(n = 1, fallback: Fallback = 'closed'): boolean {
 		if (!Number.isSafeInteger(n) || n < 1) {
-			throw invalid(`expected a whole number of units, 1 or more, not ${String(n)}`, this.path);
+			throw invalid(`expected a whole number of units, 1 or more, not ${describe(n)}`, this.path);
 		}
 		if (n <= this.#units && (now() < this.#expiresAt || fallback === 'last-lease')) {
 			this.#units -= n;
@@ -128,6 +129,9 @@ export class Lease {
 				this.#step();
 			}
 			return true;
+		}
+		if (!FALLBACKS.has(fallback)) {
+			throw invalid(`expected closed, open or last-lease, not ${describe(fallback)}`, 'fallback');
 		}
 		this.#step();
 		return fallback === 'open' && this.#open(n);
@@ -175,7 +179,7 @@ export class Lease {
 	 */
 	give(n = 1): void {
 		if (!Number.isSafeInteger(n) || n < 1) {
-			throw invalid(`expected a whole number of units, 1 or more, not ${String(n)}`, this.path);
+			throw invalid(`expected a whole number of units, 1 or more, not ${describe(n)}`, this.path);
 		}
 		const strays = Math.min(n, this.#strays);
 

@@ -1,3 +1,4 @@
+import { describe } from './amount.js';
 import { invalid } from './error.js';
 
 const MAX_BYTES = 512;
@@ -55,7 +56,7 @@ function faultOf(path: string): string | undefined {
 /** @internal Throws unless this is a path. */
 export function checkPath(path: unknown): asserts path is string {
 	if (typeof path !== 'string') {
-		throw invalid(`expected a path, a string, not ${String(path)}`);
+		throw invalid(`expected a path, a string, not ${describe(path)}`);
 	}
 	const fault = faultOf(path);
 	if (fault !== undefined) {

@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+import { checkOptions } from './amount.js';
 import type { Counter } from './counter.js';
 import { Client } from './client.js';
 import { invalid, RationError } from './error.js';
@@ -18,6 +19,8 @@ export interface StatsDOptions extends ClientOptions {
 	client?: Client;
 	/** Gets what is wrong with a call, which throws otherwise. */
 	errorHandler?: (error: Error) => void;
+	/** Do nothing where rationd has nothing of the kind: for timings, gauges, sets. */
+	ignoreOthers?: boolean;
 }
 
 /** Called when a call has been taken; nothing was sent yet then. */
@@ -36,10 +39,13 @@ interface Stat {
 	fraction: number;
 }
 
+type Other = readonly unknown[];
+
 /**
  * Counts as hot-shots and node-statsd do: `increment(stat, value?, sampleRate?, tags?, callback?)`. Dots of a name part its path: `api.hits`
  * is counted at `api/hits`. A sample rate is taken and has no effect: every call is counted, exactly. Nor have tags. Fractions are carried until
- * they make a whole. There are no timings, gauges that are set, or sets: rationd counts.
+ * they make a whole. Rationd counts: timings, gauges that are set to a value, sets and events throw an `UNIMPLEMENTED`, or do nothing with
+ * `ignoreOthers`.
  */
 export class StatsD {
 	/** The client that counts. */
@@ -48,16 +54,19 @@ export class StatsD {
 	readonly #prefix: string;
 	readonly #suffix: string;
 	readonly #errorHandler: ((error: Error) => void) | undefined;
+	readonly #ignoreOthers: boolean;
 	readonly #isOwn: boolean;
 
 	constructor(options: StatsDOptions = {}) {
-		const { prefix = '', suffix = '', client, errorHandler, ...own } = options;
+		checkOptions(options);
+		const { prefix = '', suffix = '', client, errorHandler, ignoreOthers = false, ...own } = options;
 
 		this.client = client ?? new Client(own);
 		this.#isOwn = client === undefined;
 		this.#prefix = prefix === '' || prefix.endsWith('.') ? prefix : `${prefix}.`;
 		this.#suffix = suffix === '' || suffix.startsWith('.') ? suffix : `.${suffix}`;
 		this.#errorHandler = errorHandler;
+		this.#ignoreOthers = ignoreOthers;
 	}
 
 	/** Add `value`, by default 1, to one stat or to each of several. */
@@ -68,6 +77,74 @@ export class StatsD {
 	/** Take `value`, by default 1, off: of a gauge. */
 	decrement(stat: string | readonly string[], value?: number | StatsDTags | StatsDCallback | null, ...rest: Rest): void {
 		this.#add(stat, -1, [value, ...rest]);
+	}
+
+	/** Change a gauge by `value`. */
+	gaugeDelta(stat: string | readonly string[], value: number, ...rest: Rest): void {
+		this.#add(stat, +1, [value, ...rest]);
+	}
+
+	/** Not kept. */
+	timing(stat: string | readonly string[], ...rest: Other): void {
+		this.#other('timing', stat, rest);
+	}
+
+	/** Not kept: gives the function as it is. */
+	timer<F extends (...args: never[]) => unknown>(work: F, stat: string | readonly string[], ...rest: Other): F {
+		this.#other('timer', stat, rest);
+		return work;
+	}
+
+	/** Not kept: gives the function as it is. */
+	asyncTimer<F extends (...args: never[]) => unknown>(work: F, stat: string | readonly string[], ...rest: Other): F {
+		this.#other('asyncTimer', stat, rest);
+		return work;
+	}
+
+	/** Not kept. */
+	histogram(stat: string | readonly string[], ...rest: Other): void {
+		this.#other('histogram', stat, rest);
+	}
+
+	/** Not kept. */
+	distribution(stat: string | readonly string[], ...rest: Other): void {
+		this.#other('distribution', stat, rest);
+	}
+
+	/** Setting a gauge to a value is not for what several programs count together; {@link StatsD.gaugeDelta} is. */
+	gauge(stat: string | readonly string[], ...rest: Other): void {
+		this.#other('setting a gauge to a value', stat, rest);
+	}
+
+	/** Not kept. */
+	set(stat: string | readonly string[], ...rest: Other): void {
+		this.#other('set', stat, rest);
+	}
+
+	/** Not kept. */
+	unique(stat: string | readonly string[], ...rest: Other): void {
+		this.#other('unique', stat, rest);
+	}
+
+	/** Not kept. */
+	event(title: string, ...rest: Other): void {
+		this.#other('event', title, rest);
+	}
+
+	/** Not kept. */
+	check(name: string, ...rest: Other): void {
+		this.#other('check', name, rest);
+	}
+
+	#other(what: string, stat: string | readonly string[], rest: Other): void {
+		const callback = rest.find((one) => typeof one === 'function') as StatsDCallback | undefined;
+
+		if (this.#ignoreOthers) {
+			callback?.();
+		} else {
+			const text = `rationd keeps counts; ${what} is for another server (or say ignoreOthers: true)`;
+			this.#report(new RationError('UNIMPLEMENTED', text, String(stat)), callback);
+		}
 	}
 
 	/** Deliver what is left and end; a client that was given goes on. */

@@ -6,20 +6,17 @@
     statsd.incr("acme.hits")                    # counts at web/acme/hits
 
 Names with dots become paths. What rationd does not keep, timings, sets and gauges that are set to a value,
-raises NotImplementedError, unless the client was made with ignore_others=True: then it does nothing. Counts
-are exact: with a rate below 1, what is not sampled is not counted, and what is, counts for 1/rate, whose
-fractions are carried on and not lost.
+raises NotImplementedError, unless the client was made with ignore_others=True: then it does nothing. A rate
+is taken and has no effect: every call is counted, exactly, where StatsD would guess from some of them.
 """
 
 from __future__ import annotations
 
-import random
-import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
-from ._check import check_int, INT64_MAX, INT64_MIN
+from ._check import INT64_MAX, INT64_MIN, check_int
 from .client import Client
 from .counters import Counter
 
@@ -60,35 +57,17 @@ class StatsClient:
         self._separator = separator
         self._ignore_others = ignore_others
         self._names: dict[str, Counter] = {}
-        self._fractions: dict[str, float] = {}
-        self._lock = threading.Lock()
-        self._random = random.random
 
     # ---- what is counted ----
 
     def incr(self, stat: str, count: int = 1, rate: float = 1) -> None:
-        """Count. With a rate, one call in 1/rate of them counts, for count/rate. A negative count needs a
-        metric that is a gauge.
-        """
-        if rate < 1:
-            sampled = self._sampled(stat, check_int(count, INT64_MIN, INT64_MAX, "a count", stat), rate)
-            if sampled is None:
-                return
-            count = sampled
+        """Count. A negative count needs a metric that is a gauge."""
+        count = check_int(count, INT64_MIN, INT64_MAX, "a count", stat)
         self._counter(stat, gauge=count < 0).incr(count)
 
     def decr(self, stat: str, count: int = 1, rate: float = 1) -> None:
         """Count down; the metric must be declared as a gauge."""
         self.incr(stat, -count, rate)
-
-    def _sampled(self, stat: str, count: int, rate: float) -> int | None:
-        if not rate > 0 or self._random() > rate:
-            return None
-        with self._lock:
-            exact = count / rate + self._fractions.get(stat, 0.0)
-            whole = round(exact)
-            self._fractions[stat] = exact - whole
-        return whole
 
     def _counter(self, stat: str, gauge: bool) -> Counter:
         key = stat + "\0" if gauge else stat

@@ -77,6 +77,7 @@ class Daemon:
     def stuck(self):
         """It does not get a processor meanwhile."""
         self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
         try:
             yield
         finally:

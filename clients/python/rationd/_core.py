@@ -379,12 +379,16 @@ class Core:
             flushing.target = max(flushing.target, self.outbox.given_back)
             if flushing.future.done():
                 self.flushes.remove(flushing)
-            elif self.outbox.settled() >= flushing.target:
+            elif self.outbox.settled() >= flushing.target and self._is_counted():
                 if not flushing.durable:
                     resolve(flushing.future, None)
                     self.flushes.remove(flushing)
                 elif not flushing.asked and self.link.state is State.UP:
                     self._ask_durable(flushing)
+
+    def _is_counted(self) -> bool:
+        """What was answered is: without a connection the daemon may be gone, with what was not durable."""
+        return self.link.state is State.UP or not self.outbox.kept
 
     def _ask_durable(self, flushing: Flushing) -> None:
         def take(reply: pb.Reply) -> bool:

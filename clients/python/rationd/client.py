@@ -133,7 +133,9 @@ class Client:
     def get(
         self, path: str, *, consistency: Consistency | str = Consistency.FRESH, timeout: float | None = -1
     ) -> Value:
-        """The value of a path. Raises NotFound. What this client has added is seen after flush."""
+        """The value of a path. Raises NotFound. What this client has added is in it after flush, all of it if the
+        consistency is EXACT; FRESH may lack a little of what was added last, by whomever.
+        """
         found = self.get_many([path], consistency=consistency, timeout=timeout)[0]
         if found is None:
             raise NotFound("no such counter", path)

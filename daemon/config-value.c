@@ -316,7 +316,7 @@ static const char *check_text(enum config_type type, const char *text)
 	if (type == CONFIG_UNIT &&
 	    (text[strspn(text, letters)] != '\0' || strcmp(text, "total") == 0 ||
 	     strcmp(text, "created") == 0 || strcmp(text, "info") == 0)) {
-		return "is not a unit; expected letters and digits, such as bytes or seconds";
+		return "is not a unit; expected letters and digits, such as bytes or seconds, but not total, created or info";
 	}
 	return NULL;
 }

@@ -151,6 +151,7 @@ size_t family_name(const struct family_metric *metric, family_exists exists, voi
 		if (!has_unit(name, len, metric->unit)) {
 			len = put_unit(metric->unit, &asking, name, len);
 		}
+		len = begins(name, len, FAMILY_OWN) ? 0 : len;
 		*ret_unit = len > 0;
 	}
 	return len > 0 ? len : escape(metric->name, metric->len, name);

@@ -318,12 +318,12 @@ static void test_help(void **state)
 	(void)config_free(config);
 	expect_errors(
 		"[metric m]\nunit = per cent\nhelp = a\tb\n",
-		"f:2: unit = per cent: is not a unit; expected letters and digits, such as bytes or seconds\n"
+		"f:2: unit = per cent: is not a unit; expected letters and digits, such as bytes or seconds, but not total, created or info\n"
 		"f:3: help = a\tb: is no UTF-8 text without control characters\n");
 	expect_errors(
 		"[metric m]\nhelp =\nunit = total\n",
 		"f:2: help has no value; expected a text or none\n"
-		"f:3: unit = total: is not a unit; expected letters and digits, such as bytes or seconds\n");
+		"f:3: unit = total: is not a unit; expected letters and digits, such as bytes or seconds, but not total, created or info\n");
 }
 
 static void test_levels(void **state)

@@ -79,6 +79,10 @@ static void test_alone(void **state)
 static void test_units(void **state)
 {
 	(void)state;
+	/* Together they would be one of rationd's own. */
+	expect("rationd", true, "folds", "U__rationd");
+	expect("rationd_total", true, "folds", "U__rationd__total");
+	expect("rationd", true, "", "rationd");
 	expect("traffic", true, "bytes", "traffic_bytes!");
 	expect("traffic_bytes", true, "bytes", "traffic_bytes!");
 	expect("traffic_total", true, "bytes", "traffic_bytes!");

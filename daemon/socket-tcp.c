@@ -12,15 +12,31 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* [::] for both families, which is * in an address. */
+static bool is_any(int fd, const struct sockaddr_storage *at)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)at;
+	int v6_only = 1;
+	socklen_t len = sizeof(v6_only);
+
+	return at->ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) &&
+	       getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &len) == 0 && v6_only == 0;
+}
+
 void socket_tcp_name(int fd, const char *prefix, char *name)
 {
 	struct sockaddr_storage at;
 	socklen_t len = sizeof(at);
 	char host[64], port[16];
 
-	if (getsockname(fd, (struct sockaddr *)&at, &len) == 0 &&
+	if (getsockname(fd, (struct sockaddr *)&at, &len) != 0 ||
 	    getnameinfo((struct sockaddr *)&at, len, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+		return;
+	}
+	if (is_any(fd, &at)) {
+		(void)snprintf(name, ADDRESS_MAX_TEXT, "%s*:%s", prefix, port);
+	} else {
 		(void)snprintf(name, ADDRESS_MAX_TEXT,
 			       strchr(host, ':') != NULL ? "%s[%s]:%s" : "%s%s:%s", prefix, host,
 			       port);

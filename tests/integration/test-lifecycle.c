@@ -611,7 +611,7 @@ static void test_tcp_dual_stack(void **state)
 
 	(void)state;
 	daemon = test_daemon_start("workers = 1\nlisten = tcp:*:0\n");
-	port = (unsigned)number_in_log(daemon, has_ipv6 ? "listening on tcp:[::]:"
+	port = (unsigned)number_in_log(daemon, has_ipv6 ? "listening on tcp:*:"
 							: "listening on tcp:0.0.0.0:");
 	wire = wire_open_tcp(AF_INET, port);
 	(void)wire_hello(wire, 0, 0, 0, NULL);
@@ -639,6 +639,7 @@ static void test_tcp_of_both_families(void **state)
 	(void)snprintf(config, sizeof(config),
 		       "workers = 1\nlisten = tcp:[::]:%u\nlisten = tcp:0.0.0.0:%u\n", port, port);
 	daemon = test_daemon_start(config);
+	assert_int_equal(number_in_log(daemon, "listening on tcp:[::]:"), port);
 	wire = wire_open_tcp(AF_INET, port);
 	(void)wire_hello(wire, 0, 0, 0, NULL);
 	(void)wire_free(wire);

@@ -103,17 +103,31 @@ static int create(struct creation *creation, const char *path, size_t len, int64
 
 /* ---- past a ceiling ---- */
 
+static bool other_path(char path[PATH_MAX_BYTES], const char *parent, size_t len, size_t *ret_len)
+{
+	return path_child(path, parent, len, ENGINE_OTHER, strlen(ENGINE_OTHER), ret_len) ==
+	       PATH_OK;
+}
+
+struct name *intern_find_other(struct engine *engine, const char *parent, size_t len)
+{
+	char path[PATH_MAX_BYTES];
+	size_t path_len;
+
+	return other_path(path, parent, len, &path_len)
+		       ? registry_find(engine->registry, path, path_len)
+		       : NULL;
+}
+
 static int create_other(struct creation *creation, const char *parent, size_t len, int64_t now_ns,
 			struct name **ret_name)
 {
 	char path[PATH_MAX_BYTES];
 	size_t path_len;
 
-	if (path_child(path, parent, len, ENGINE_OTHER, strlen(ENGINE_OTHER), &path_len) !=
-	    PATH_OK) {
-		return ENGINE_E_FULL;
-	}
-	return create(creation, path, path_len, now_ns, ret_name);
+	return other_path(path, parent, len, &path_len)
+		       ? create(creation, path, path_len, now_ns, ret_name)
+		       : ENGINE_E_FULL;
 }
 
 /*

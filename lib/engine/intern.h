@@ -16,6 +16,9 @@ struct name;
  */
 uint32_t intern_reserve(uint32_t max_counters, bool keep);
 
+/* ENGINE_OTHER of `parent`, in a read section. NULL: there is none. */
+struct name *intern_find_other(struct engine *engine, const char *parent, size_t len);
+
 /* ---- under the registry's lock; results as of engine_intern ---- */
 
 /* The counter at this very path, made if the ceilings allow it: never ENGINE_OTHER's. Nothing is counted as refused. */

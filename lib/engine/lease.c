@@ -1,5 +1,6 @@
 /* lease: units that are charged before they are spent; and what is given back. */
 #include "lib/engine/charge.h"
+#include "lib/engine/intern.h"
 #include "lib/engine/keep.h"
 #include "lib/engine/ledger.h"
 #include "lib/engine/state.h"
@@ -144,7 +145,7 @@ struct giving {
 	int (*give)(struct giving *giving);
 	int64_t growth; /* of the totals by it */
 	bool gauge_only;
-	bool or_ancestor; /* of a counter that was removed: the nearest one's */
+	bool or_ancestor; /* of a counter that was removed or never made: the nearest one's */
 	bool again;	  /* it was given before, and is whatever there is now */
 };
 
@@ -163,13 +164,17 @@ static int give_locked(struct giving *giving)
 	return giving->give(giving);
 }
 
+/* ENGINE_OTHER before the ancestor itself: there was no room for the path, or else what is not there is looked for above it. */
 static struct name *find_or_ancestor(const struct giving *giving, const char *path, size_t len)
 {
-	struct registry *registry = giving->engine->registry;
-	struct name *name = registry_find(registry, path, len);
+	struct engine *engine = giving->engine;
+	struct name *name = registry_find(engine->registry, path, len);
 
 	while (!name && giving->or_ancestor && (len = path_parent(path, len)) > 0) {
-		name = registry_find(registry, path, len);
+		name = intern_find_other(engine, path, len);
+		if (!name) {
+			name = registry_find(engine->registry, path, len);
+		}
 	}
 	return name;
 }

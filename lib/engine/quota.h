@@ -162,8 +162,8 @@ int engine_lease(struct engine_worker *worker, const char *path, size_t len, int
 
 /*
  * Units of a lease that were spent reach the totals (the planes have them already). If the counter was removed meanwhile, the nearest
- * ancestor's, as its own value did. Nothing was changed: ENGINE_E_PATH, ENGINE_E_AMOUNT, ENGINE_E_OVERFLOW, -ENOMEM, ENGINE_E_NOT_FOUND,
- * ENGINE_E_UNDERFLOW (not that many are leased there).
+ * ancestor's, as its own value did; if there was no room for it, ENGINE_OTHER's. Nothing was changed: ENGINE_E_PATH, ENGINE_E_AMOUNT,
+ * ENGINE_E_OVERFLOW, -ENOMEM, ENGINE_E_NOT_FOUND, ENGINE_E_UNDERFLOW (not that many are leased there).
  */
 int engine_lease_spend(struct engine_worker *worker, const char *path, size_t len, int64_t n,
 		       struct quota_time time);

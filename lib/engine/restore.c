@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/engine/intern.h"
 #include "lib/engine/keep.h"
@@ -140,21 +139,10 @@ int engine_restore(struct engine *engine, const char *path, size_t len, int64_t 
 
 /* ---- leases ---- */
 
-/* Up to n units of the counter at `path`: how many. */
-static int64_t claim(struct engine *engine, const char *path, size_t len, int64_t n)
+/* Up to n units; NULL has none. */
+static int64_t claim(struct engine *engine, const struct name *name, int64_t n)
 {
-	const struct name *name = registry_find(engine->registry, path, len);
-
 	return name ? plane_lease_claim(&engine->planes, name->id, n) : 0;
-}
-
-static int64_t claim_other(struct engine *engine, const char *parent, size_t len, int64_t n)
-{
-	char other[PATH_MAX_BYTES + sizeof(ENGINE_OTHER) + 1];
-
-	memcpy(other, parent, len);
-	memcpy(other + len, "/" ENGINE_OTHER, sizeof(ENGINE_OTHER));
-	return claim(engine, other, len + sizeof(ENGINE_OTHER), n);
 }
 
 int engine_restore_lease(struct engine *engine, const char *path, size_t len, int64_t units)
@@ -163,10 +151,10 @@ int engine_restore_lease(struct engine *engine, const char *path, size_t len, in
 		return ENGINE_E_PATH;
 	}
 	grace_enter();
-	units -= claim(engine, path, len, units);
+	units -= claim(engine, registry_find(engine->registry, path, len), units);
 	while (units > 0 && (len = path_parent(path, len)) > 0) {
-		units -= claim_other(engine, path, len, units);
-		units -= claim(engine, path, len, units);
+		units -= claim(engine, intern_find_other(engine, path, len), units);
+		units -= claim(engine, registry_find(engine->registry, path, len), units);
 	}
 	grace_leave();
 	return units > 0 ? ENGINE_E_UNDERFLOW : 0;

@@ -197,6 +197,31 @@ static void test_overflow_policy(void **state)
 	bench_free(&bench);
 }
 
+/* Units that were leased where there was no room are there, whatever else is leased above. */
+static void test_overflow_leases(void **state)
+{
+	struct bench bench = bench_new(100, 1, BATCH);
+	struct engine_worker *worker = bench.workers[0];
+	static const char *const paths[] = { "m", "m/a", "m/b", "m/c" };
+	int64_t granted;
+
+	(void)state;
+	declare(bench.engine, "m", (struct engine_metric){ .max_counters = 2, .overflow = true });
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(engine_lease(worker, paths[i], strlen(paths[i]), 10, at(1000),
+					      NULL, NULL, &granted),
+				 0);
+	}
+	assert_int_equal(engine_lease_spend(worker, "m/b", 3, 10, at(1000)), 0);
+	assert_int_equal(total(bench.engine, "m/" ENGINE_OTHER), 10);
+	assert_int_equal(engine_lease_forfeit(worker, "m/c", 3, 10, at(1000)), 0);
+	assert_int_equal(drop(bench.engine, "m/" ENGINE_OTHER), 0);
+	assert_int_equal(engine_lease_spend(worker, "m/a", 3, 10, at(1000)), 0);
+	assert_int_equal(engine_lease_spend(worker, "m", 1, 10, at(1000)), 0);
+	assert_int_equal(total(bench.engine, "m"), 30);
+	bench_free(&bench);
+}
+
 /* Counters get their limits when they are made. */
 static void test_templates(void **state)
 {
@@ -674,14 +699,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exactly_max),	 cmocka_unit_test(test_adds_are_usage),
 		cmocka_unit_test(test_many_items),	 cmocka_unit_test(test_bad_requests),
-		cmocka_unit_test(test_overflow_policy),	 cmocka_unit_test(test_templates),
-		cmocka_unit_test(test_set_on_counts),	 cmocka_unit_test(test_gauges_give_back),
-		cmocka_unit_test(test_leases),		 cmocka_unit_test(test_forfeited),
-		cmocka_unit_test(test_forfeited_goes),	 cmocka_unit_test(test_high_and_shadow),
-		cmocka_unit_test(test_windows),		 cmocka_unit_test(test_dry_run),
-		cmocka_unit_test(test_closed_gate),	 cmocka_unit_test(test_removal),
-		cmocka_unit_test(test_used_limits_stay), cmocka_unit_test(test_held_stays),
-		cmocka_unit_test(test_end_of_int64),	 cmocka_unit_test(test_near_at_the_ends),
+		cmocka_unit_test(test_overflow_policy),	 cmocka_unit_test(test_overflow_leases),
+		cmocka_unit_test(test_templates),	 cmocka_unit_test(test_set_on_counts),
+		cmocka_unit_test(test_gauges_give_back), cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_forfeited),	 cmocka_unit_test(test_forfeited_goes),
+		cmocka_unit_test(test_high_and_shadow),	 cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_dry_run),		 cmocka_unit_test(test_closed_gate),
+		cmocka_unit_test(test_removal),		 cmocka_unit_test(test_used_limits_stay),
+		cmocka_unit_test(test_held_stays),	 cmocka_unit_test(test_end_of_int64),
+		cmocka_unit_test(test_near_at_the_ends),
 	};
 
 	return RUN(tests);

@@ -48,11 +48,6 @@ struct connection *connection_free(struct connection *connection)
 	return NULL;
 }
 
-bool connection_is_held_up(const struct connection *connection)
-{
-	return connection->working || connection->deferred;
-}
-
 void connection_defer(struct connection *connection)
 {
 	struct worker *worker = connection->worker;
@@ -71,11 +66,6 @@ static void forget_turns(struct connection *connection)
 		connection->deferred = false;
 		TAILQ_REMOVE(&connection->worker->deferred, connection, next_deferred);
 	}
-}
-
-bool connection_is_active(const struct connection *connection)
-{
-	return connection->state == CONNECTION_NEW || connection->state == CONNECTION_OPEN;
 }
 
 static void release_session(struct connection *connection)

@@ -98,7 +98,10 @@ void connection_close(struct connection *connection);
 /* ---- for round.c ---- */
 
 /* NEW or OPEN. */
-bool connection_is_active(const struct connection *connection);
+static inline bool connection_is_active(const struct connection *connection)
+{
+	return connection->state == CONNECTION_NEW || connection->state == CONNECTION_OPEN;
+}
 /* The client has closed, not only shut down its direction. A TCP client that has done both is not told from one that has done the second. */
 bool connection_hung_up(const struct connection *connection);
 /* Write what the socket takes. */
@@ -106,7 +109,10 @@ void connection_flush(struct connection *connection);
 /* What it has sent is to wait for another turn of the worker's loop. */
 void connection_defer(struct connection *connection);
 /* It waits for one: nothing more of it is taken now. */
-bool connection_is_held_up(const struct connection *connection);
+static inline bool connection_is_held_up(const struct connection *connection)
+{
+	return connection->working || connection->deferred;
+}
 /* Bytes that wait for the socket. */
 size_t connection_waiting(struct connection *connection);
 /* A fault of the client's: log it, count it, and end. */

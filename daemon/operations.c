@@ -85,32 +85,31 @@ static int resize(struct operations *operations, uint32_t size)
 	return 0;
 }
 
-/* Room for one more. */
-static int make_room(struct operations *operations, uint64_t number)
+/* Where this number goes, rid of who had the place. NULL: no memory. */
+static struct operations_slot *place_for(struct operations *operations, uint64_t number)
 {
+	struct operations_slot *slot;
+
 	while (operations->size == 0 ||
 	       (operations->size < OPERATIONS_KEPT && slot_at(operations, number)->number != 0)) {
-		int r = resize(operations,
-			       operations->size > 0 ? operations->size * 2 : OPERATIONS_MIN_SIZE);
-
-		if (r < 0) {
-			return r;
+		if (resize(operations,
+			   operations->size > 0 ? operations->size * 2 : OPERATIONS_MIN_SIZE) < 0) {
+			return NULL;
 		}
 	}
-	return 0;
+	slot = slot_at(operations, number);
+	strip(operations, slot);
+	return slot;
 }
 
 int operations_put(struct operations *operations, const struct operations_slot *from)
 {
-	int r = make_room(operations, from->number);
-	struct operations_slot *slot;
+	struct operations_slot *slot = place_for(operations, from->number);
 
-	if (r < 0) {
+	if (slot == NULL) {
 		free(from->bytes);
-		return r;
+		return -ENOMEM;
 	}
-	slot = slot_at(operations, from->number);
-	strip(operations, slot);
 	*slot = *from;
 	operations->n_bytes += from->bytes != NULL ? from->bytes->len : 0;
 	return 0;
@@ -118,17 +117,18 @@ int operations_put(struct operations *operations, const struct operations_slot *
 
 int operations_take(struct operations *operations, uint64_t number)
 {
-	const struct operations_slot slot = { .number = number, .state = OPERATION_AGAIN };
-	int r;
+	struct operations_slot *slot;
 
 	if (find(operations, number) != NULL) {
 		return 0;
 	}
-	r = operations_put(operations, &slot);
-	if (r == 0) {
-		operations->last = number;
+	slot = place_for(operations, number);
+	if (slot == NULL) {
+		return -ENOMEM;
 	}
-	return r;
+	*slot = (struct operations_slot){ .number = number, .state = OPERATION_AGAIN };
+	operations->last = number;
+	return 0;
 }
 
 void operations_wait(struct operations *operations, uint64_t number)

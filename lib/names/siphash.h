@@ -52,6 +52,21 @@ static inline uint64_t siphash_load(const unsigned char *bytes, size_t n)
 	return word;
 }
 
+/*
+ * The last len & 7 bytes of len: cut from the last eight if there are so many. To copy a number of bytes that is not known takes a call, and then to
+ * wait for what it has written.
+ */
+static inline uint64_t siphash_load_last(const unsigned char *bytes, size_t len)
+{
+	unsigned n = (unsigned)len & 7;
+
+	if (n == 0) {
+		return 0;
+	}
+	return len < 8 ? siphash_load(bytes, n)
+		       : siphash_load(bytes + len - 8, 8) >> (64 - 8 * n);
+}
+
 static inline uint64_t siphash(const struct siphash_key *key, const void *data, size_t len)
 {
 	const unsigned char *bytes = data;
@@ -66,7 +81,7 @@ static inline uint64_t siphash(const struct siphash_key *key, const void *data, 
 	for (size_t i = 0; i < whole; i += 8) {
 		siphash_word(v, siphash_load(bytes + i, 8));
 	}
-	siphash_word(v, (uint64_t)len << 56 | siphash_load(bytes + whole, len & 7));
+	siphash_word(v, (uint64_t)len << 56 | siphash_load_last(bytes, len));
 	v[2] ^= 0xff;
 	siphash_round(v);
 	siphash_round(v);

@@ -40,30 +40,25 @@ int quota_try_charge_all(const struct quota_item *items, size_t count,
 			 const struct quota_time *time, uint64_t *trail,
 			 struct quota_outcome *ret_outcome)
 {
-	struct quota_outcome outcome = { 0 };
+	struct quota_outcome ignored, *outcome = ret_outcome != NULL ? ret_outcome : &ignored;
 	uint64_t *at = trail;
-	size_t i;
 
-	for (i = 0; i < count; i++) {
+	*outcome = (struct quota_outcome){ 0 };
+	for (size_t i = 0; i < count; i++) {
 		struct level_moment moment;
 		size_t taken;
 
 		level_moment(items[i].node, time, &moment);
-		if (!level_take(items[i].node, items[i].n, &moment, at, &taken, &outcome)) {
-			outcome.item = i;
+		if (!level_take(items[i].node, items[i].n, &moment, at, &taken, outcome)) {
+			outcome->item = i;
 			level_undo(items[i].node, items[i].n, at, taken);
 			undo_items(items, i, at);
-			break;
+			return QUOTA_E_REFUSED;
 		}
 		at += taken;
 	}
-	if (i == count) {
-		outcome.over_high = commit_items(items, count, time, trail);
-	}
-	if (ret_outcome != NULL) {
-		*ret_outcome = outcome;
-	}
-	return i == count ? 0 : QUOTA_E_REFUSED;
+	outcome->over_high = commit_items(items, count, time, trail);
+	return 0;
 }
 
 void quota_return_all(const struct quota_item *items, size_t count, const uint64_t *trail)

@@ -98,7 +98,6 @@ static int add_detached(struct store *store, struct row *row)
 
 static int write_held(struct store *store, const struct rowset_entry *entry, struct row *row)
 {
-	static const uint8_t nobody[MESSAGE_SESSION_BYTES];
 	struct row session = { .table = TABLE_SESSION };
 	const struct rowset_entry *end;
 
@@ -110,9 +109,8 @@ static int write_held(struct store *store, const struct rowset_entry *entry, str
 	if (rowset_entry_gone(entry)) {
 		return tables_delete(&store->tables, row);
 	}
-	return memcmp(row->cells[0].bytes.at, nobody, sizeof(nobody)) == 0
-		       ? add_detached(store, row)
-		       : tables_put(&store->tables, row);
+	return cut_is_nobody(row->cells[0].bytes.at) ? add_detached(store, row)
+						     : tables_put(&store->tables, row);
 }
 
 /* What was not told again: what the file says. */

@@ -58,11 +58,16 @@ struct cut {
 	size_t n_held;
 };
 
-static inline bool cut_held_is_detached(const struct cut_held *held)
+static inline bool cut_is_nobody(const uint8_t session[MESSAGE_SESSION_BYTES])
 {
 	static const uint8_t nobody[MESSAGE_SESSION_BYTES];
 
-	return memcmp(held->session, nobody, sizeof(nobody)) == 0;
+	return memcmp(session, nobody, sizeof(nobody)) == 0;
+}
+
+static inline bool cut_held_is_detached(const struct cut_held *held)
+{
+	return cut_is_nobody(held->session);
 }
 
 /* Takes NULL, returns NULL. */

@@ -85,7 +85,7 @@ struct store_sink {
 
 /*
  * All that is in the file; once, before any of the functions below. STORE_E_DAMAGED: something is not as it was written, and the file was not changed; STORE_E_IO: it
- * can't be read, or not be written to. The sink may have been given a part by then.
+ * can't be read, or not be written to. The sink may have been given a part by then. NULL: all is looked at, and nothing more; then the store can only be closed.
  */
 int store_load(struct store *store, const struct store_sink *sink, char why[STORE_MAX_WHY]);
 

@@ -1,6 +1,7 @@
 """What pyproject.toml can't say: the messages are made by protoc when the package is built."""
 
 import pathlib
+import shutil
 import subprocess
 
 from setuptools import setup
@@ -23,6 +24,8 @@ class BuildWithMessages(build_py):
             f"--pyi_out={target}",
             PROTO.name,
         ]
+        if shutil.which("protoc") is None:
+            raise SystemExit("rationd is built with protoc: apt install protobuf-compiler")
         subprocess.run(command, check=True)
 
 

@@ -235,6 +235,17 @@ class Quotas(ClientTest):
                 raise KeyError
         self.assertEqual(self.total("jobs"), 0)
 
+    def test_a_hold_that_was_lost_takes_nothing_from_the_next_one(self):
+        lost = contextlib.ExitStack()
+        lost.enter_context(self.client.hold("jobs/acme"))
+        self.daemon.kill()
+        self.daemon.start()  # without a file: what was held is gone
+        self.client.metric_set("jobs", "gauge", timeout=None)
+        with self.client.hold("jobs/acme"), self.assertNoLogs("rationd"):
+            lost.close()
+            self.assertEqual(self.total("jobs/acme"), 1)
+        self.assertEqual(self.total("jobs/acme"), 0)
+
     def test_hold_ends_with_the_client(self):
         with Client(self.daemon.url) as other:
             other.charge("jobs/acme", 3)

@@ -38,7 +38,7 @@ export interface ClientEvents {
 	connect: [];
 	/** It does not any more, or still not; the client goes on trying. */
 	disconnect: [error: RationError];
-	/** The daemon has forgotten this client: what it held was given back. */
+	/** The daemon has forgotten this client, or a copy of this process has its session: what it held is not its any more. */
 	reset: [];
 }
 
@@ -319,7 +319,10 @@ export class Client extends EventEmitter<ClientEvents> {
 		});
 	}
 
-	/** Give `amount`, by default 1, of what this client has charged on a gauge back. `FAILED_PRECONDITION`: not so much is held there. */
+	/**
+	 * Give `amount`, by default 1, of what this client has charged on a gauge back. `FAILED_PRECONDITION`: not so much is held there. `ABORTED`: it
+	 * is gone already, since the daemon has forgotten this client meanwhile.
+	 */
 	async uncharge(path: string, amount: Amount = 1, options: UnchargeOptions = {}): Promise<void> {
 		checkPath(path);
 		checkOptions(options);

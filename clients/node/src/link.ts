@@ -203,6 +203,7 @@ export class Link {
 
 	#greet(): void {
 		this.state = 'greeting';
+		this.reason = 'the daemon does not answer';
 		this.#helloId = this.#put({
 			body: {
 				case: 'hello',

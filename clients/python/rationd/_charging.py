@@ -44,7 +44,15 @@ def checked_wait(wait: float) -> float:
     return min(MAX_WAIT_MS / 1000, check_seconds(wait, "wait"))
 
 
-def charge(core: Core, items: list[tuple[str, int]], detached: bool, wait: float) -> Future[Verdict]:
+class Held:
+    """What a hold has charged: `era` is that of the operations when it was granted."""
+
+    era: int | None = None
+
+
+def charge(
+    core: Core, items: list[tuple[str, int]], detached: bool, wait: float, held: Held | None = None
+) -> Future[Verdict]:
     """Charge them all or none: the verdict, if granted, else Refused. Cancelled: it is undone, as soon as it
     is known to be granted.
     """
@@ -58,6 +66,8 @@ def charge(core: Core, items: list[tuple[str, int]], detached: bool, wait: float
             reject(future, error or Refused(()))
             return
         verdict = verdict_of(reply.charged)
+        if held is not None:
+            held.era = core.operations.era
         if not verdict.granted:
             reject(future, Refused(verdict.bindings, verdict.omitted))
         elif not resolve(future, verdict):
@@ -83,8 +93,19 @@ def abandon(core: Core, future: Future[Verdict], items: list[tuple[str, int]], d
             core.post(core.uncharge_quietly, path, amount, detached)
 
 
-def uncharge(core: Core, path: str, n: int, detached: bool, waits_for_daemon: bool = False) -> Future[None]:
+def give_back(core: Core, items: list[tuple[str, int]], held: Held) -> list[Future[None]]:
+    """The end of a hold: given back when the daemon is there, unless it is gone with its session; then another
+    one may have been charged since.
+    """
+    return [_uncharge(core, path, amount, False, held) for path, amount in items]
+
+
+def uncharge(core: Core, path: str, n: int, detached: bool) -> Future[None]:
     """Give back."""
+    return _uncharge(core, path, n, detached, None)
+
+
+def _uncharge(core: Core, path: str, n: int, detached: bool, held: Held | None) -> Future[None]:
     body = pb.Uncharge(path=check_path(path), amount=check_amount(n, path), detached=detached)
     future: Future[None] = Future()
 
@@ -96,6 +117,8 @@ def uncharge(core: Core, path: str, n: int, detached: bool, waits_for_daemon: bo
 
     operation = Operation(body, take, path)
     operation.dies_with_session = not detached
-    operation.waits_for_daemon = waits_for_daemon
+    if held is not None:
+        operation.waits_for_daemon = True
+        operation.era = held.era
     core.operate(operation)
     return future

@@ -194,6 +194,7 @@ class Link:
             self._connect_next(now, os.strerror(result))
             return
         self.state = State.GREETING
+        self.text = "the daemon does not answer"
         self.expires_at = now + CONNECT_TIME
         hello = pb.Hello(
             version=PROTOCOL_VERSION,

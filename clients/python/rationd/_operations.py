@@ -57,6 +57,7 @@ class Operation:
         "dies_with_session",
         "withdrawn",
         "room_until",
+        "era",
         "number",
         "id",
         "sent",
@@ -78,6 +79,7 @@ class Operation:
         self.dies_with_session = False  # else it is sent to a daemon that has forgotten the session, too
         self.withdrawn = False  # nobody wants it any more, if it was never sent
         self.room_until = 0.0  # of a charge that waits for room
+        self.era: int | None = None  # what it is about was charged in this one, see Operations.era
         self.number = 0
         self.id = 0  # of its request on this connection; 0: it is not on it
         self.sent = False  # the daemon may have done it
@@ -119,12 +121,16 @@ class Operations:
         self.max_kept = 1
         self.keeps = False
         self.has_dropped = False  # not all that was answered in this session is in `kept`
+        self.era = 0  # how often what the session held was lost
         self.durable_number = 0  # up to here the daemon has said so, of some before it has answered them
         self.n_due = 0  # on the connection, and should be answered without delay
 
     def add(self, operation: Operation) -> None:
-        """Append."""
-        self.queued.append(operation)
+        """Append, unless there is nothing left that it could be done to."""
+        if operation.era not in (None, self.era):
+            operation.end(None, SessionLost(item=operation.item))
+        else:
+            self.queued.append(operation)
 
     def idle(self) -> bool:
         """All are answered."""
@@ -191,6 +197,7 @@ class Operations:
         self.next_number = number + 1
         if session_gone:
             self.has_dropped = False
+            self.era += 1
             lost += [operation for operation in self.queued if operation.dies_with_session]
             self.queued = deque(operation for operation in self.queued if not operation.dies_with_session)
         for operation in lost:

@@ -237,9 +237,19 @@ class Client:
         items = _charging.checked_items(what, n)
         if dry_run:
             return await self._ask(_queries.dry_run(items), timeout)
+        return await self._charge(items, detached, wait, timeout)
+
+    async def _charge(
+        self,
+        items: list[tuple[str, int]],
+        detached: bool,
+        wait: float,
+        timeout: float | None,
+        held: _charging.Held | None = None,
+    ) -> Verdict:
         wait = _charging.checked_wait(wait)
         limit = self._client._limit(timeout)
-        future = _charging.charge(self._core, items, detached, wait)
+        future = _charging.charge(self._core, items, detached, wait, held)
         try:
             return await self._wait(future, None if limit is None else limit + wait)
         except BaseException:
@@ -260,19 +270,17 @@ class Client:
     ) -> AsyncIterator[Verdict]:
         """Hold a charge on gauges for a block, as rationd.Client.hold."""
         items = _charging.checked_items(what, n)
-        verdict = await self.charge(items, wait=wait, timeout=timeout)
+        held = _charging.Held()
+        verdict = await self._charge(items, False, wait, timeout, held)
         pid = os.getpid()
         try:
             yield verdict
         finally:
             if os.getpid() == pid:
-                await self._give_back(items)
+                await self._give_back(items, held)
 
-    async def _give_back(self, items: list[tuple[str, int]]) -> None:
-        futures = [
-            _charging.uncharge(self._core, path, amount, detached=False, waits_for_daemon=True)
-            for path, amount in items
-        ]
+    async def _give_back(self, items: list[tuple[str, int]], held: _charging.Held) -> None:
+        futures = _charging.give_back(self._core, items, held)
         waiting = [asyncio.wrap_future(future) for future in futures]
         try:
             await asyncio.wait(waiting, timeout=sync.HOLD_TIME)

@@ -238,9 +238,19 @@ class Client:
         items = _charging.checked_items(what, n)
         if dry_run:
             return self._ask(_queries.dry_run(items), timeout)
+        return self._charge(items, detached, wait, timeout)
+
+    def _charge(
+        self,
+        items: list[tuple[str, int]],
+        detached: bool,
+        wait: float,
+        timeout: float | None,
+        held: _charging.Held | None = None,
+    ) -> Verdict:
         wait = _charging.checked_wait(wait)
         limit = self._limit(timeout)
-        future = _charging.charge(self._core, items, detached, wait)
+        future = _charging.charge(self._core, items, detached, wait, held)
         try:
             return self._core.wait(future, None if limit is None else limit + wait)
         except BaseException:
@@ -267,19 +277,17 @@ class Client:
         charged, in the background if the daemon does not answer, and raises nothing.
         """
         items = _charging.checked_items(what, n)
-        verdict = self.charge(items, wait=wait, timeout=timeout)
+        held = _charging.Held()
+        verdict = self._charge(items, False, wait, timeout, held)
         pid = os.getpid()
         try:
             yield verdict
         finally:
             if os.getpid() == pid:
-                self._give_back(items)
+                self._give_back(items, held)
 
-    def _give_back(self, items: list[tuple[str, int]]) -> None:
-        futures = [
-            _charging.uncharge(self._core, path, amount, detached=False, waits_for_daemon=True)
-            for path, amount in items
-        ]
+    def _give_back(self, items: list[tuple[str, int]], held: _charging.Held) -> None:
+        futures = _charging.give_back(self._core, items, held)
         wait_for(futures, HOLD_TIME)
         for (path, amount), future in zip(items, futures):
             log_give_back(path, amount, future)

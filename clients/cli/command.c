@@ -286,8 +286,9 @@ const struct command commands[] = {
 		"printed later. A counter that is there all the time is printed once; one that comes or goes meanwhile once or not at all. For "
 		"values of one moment, have nobody count meanwhile, or copy the daemon's state file.\n"
 		"\n"
-		"Usage of limits with a window, what clients hold, and leases are not in it: they are the running daemon's. Where standard error is "
-		"a terminal, progress is shown.\n"
+		"Usage of limits with a window, what clients hold, and leases are not in it: they are the running daemon's. But a gauge's own value "
+		"has what is held of it: in another daemon, where nobody holds that, it has to be reset, or its lines left out. Where standard error "
+		"is a terminal, progress is shown.\n"
 		"\n"
 		"  rationctl export | gzip >counts.gz",
 		cmd_export,
@@ -321,8 +322,8 @@ const struct command commands[] = {
 		1,
 		"Totals of all that PATH is below of fall by as much, and so does the usage of limits without a window. Counters, limits and what "
 		"clients hold stay; usage in windows does. On a terminal it is asked whether that is meant; elsewhere --yes has to say so. A large "
-		"subtree takes some time, in which everybody else is served: what comes in meanwhile may be set to 0 or not. Root, the daemon's own user "
-		"and the members of its admin_group may do this.",
+		"subtree takes some time, in which everybody else is served: what comes in meanwhile may be set to 0 or not. 'rationctl flush --durable' "
+		"behind it makes sure that it is in the daemon's state file. Root, the daemon's own user and the members of its admin_group may do this.",
 		cmd_reset,
 	},
 	{

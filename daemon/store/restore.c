@@ -323,8 +323,8 @@ int restore_all(struct daemon *daemon, struct store *store)
 		return 0;
 	}
 	log_line(&daemon->log, LOG_INFO,
-		 "restored from %s in %" PRIi64 " ms: %" PRIu64 " counters, %" PRIu64
-		 " sessions, %" PRIu64 " leases, %" PRIu64 " held amounts",
+		 "restored from %s in %" PRIi64 " ms: counters %" PRIu64 ", sessions %" PRIu64
+		 ", leases %" PRIu64 ", held amounts %" PRIu64,
 		 daemon->config->state,
 		 (clock_monotonic_ns() - restore.time.mono_ns) / INT64_C(1000000), restore.counters,
 		 restore.sessions, restore.leases, restore.held);

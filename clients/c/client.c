@@ -370,6 +370,8 @@ static uint64_t report_undelivered(struct ration *client)
 	uint64_t undelivered;
 
 	(void)pthread_mutex_lock(&client->lock);
+	/* What was spent of them, and is not reported, nobody will report. */
+	leases_lost(client, clock_now());
 	outbox_collect(&client->outbox);
 	undelivered = outbox_give_up(&client->outbox);
 	(void)losses_deliver(&client->losses, &client->lock);

@@ -112,10 +112,11 @@ RATION_API struct ration *ration_open(const char *url, const struct ration_optio
 
 /*
  * Deliver what was added, waiting at most timeout_ms, and free the client with its counters (NULL: nothing happens). *ret_undelivered
- * (if not NULL): how much, in magnitude, was not acknowledged. 0, or -ETIMEDOUT if anything was not; it is also reported to on_loss,
- * as RATION_UNAVAILABLE, path by path. What was acknowledged is lost if the daemon is killed in the fraction of a second that it takes to write
- * it, since nobody is there to tell it again: who can't have that calls ration_flush_durable first. If everything was, the daemon is told that the session is over, within the same time and at most
- * a second: it need not remember it for its lifetime, and what it still holds is given back.
+ * (if not NULL): how much, in magnitude, was not acknowledged, spent units of leases on counters included. 0, or -ETIMEDOUT if
+ * anything was not; it is also reported to on_loss, as RATION_UNAVAILABLE, path by path. What was acknowledged is lost if the daemon is
+ * killed in the fraction of a second that it takes to write it, since nobody is there to tell it again: who can't have that calls
+ * ration_flush_durable first. If everything was, the daemon is told that the session is over, within the same time and at most a second: it
+ * need not remember it for its lifetime, and what it still holds is given back.
  */
 RATION_API int ration_close(struct ration *client, int timeout_ms, uint64_t *ret_undelivered);
 

@@ -450,7 +450,7 @@ export class Link {
 
 	/** The daemon takes what we do for a fault. It may be the oldest batch, and must not be so for ever. */
 	#fault(code: number, text: string): void {
-		const number = this.outbox.kept[0]?.number ?? 0;
+		const number = this.outbox.kept.find((batch) => !batch.applied)?.number ?? 0;
 
 		this.#faults = number === this.#faultBatch ? this.#faults + 1 : 1;
 		this.#faultBatch = number;

@@ -63,8 +63,7 @@ static inline uint64_t siphash_load_last(const unsigned char *bytes, size_t len)
 	if (n == 0) {
 		return 0;
 	}
-	return len < 8 ? siphash_load(bytes, n)
-		       : siphash_load(bytes + len - 8, 8) >> (64 - 8 * n);
+	return len < 8 ? siphash_load(bytes, n) : siphash_load(bytes + len - 8, 8) >> (64 - 8 * n);
 }
 
 static inline uint64_t siphash(const struct siphash_key *key, const void *data, size_t len)

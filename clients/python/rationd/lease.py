@@ -268,7 +268,7 @@ class Lease:
                     self._expires = operation.sent_at + ttl
                 self._asked = self._left < self.low_water
             self._renew_at = operation.sent_at + ttl / 2
-            if leased.granted < self.want and leased.bindings or leased.granted == 0:
+            if leased.granted == 0:
                 refusal = Refused([binding_of(binding) for binding in leased.bindings], leased.omitted)
                 self._retry_at = now + min(MAX_RETRY_TIME, max(RETRY_TIME, refusal.retry_after_ms / 1000))
                 self._refusal = refusal if self._left == 0 else None

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
-from ._check import INT64_MAX, INT64_MIN, check_int
 from .client import Client
 from .counters import Counter
 
@@ -62,7 +61,6 @@ class StatsClient:
 
     def incr(self, stat: str, count: int = 1, rate: float = 1) -> None:
         """Count. A negative count needs a metric that is a gauge."""
-        count = check_int(count, INT64_MIN, INT64_MAX, "a count", stat)
         self._counter(stat, gauge=count < 0).incr(count)
 
     def decr(self, stat: str, count: int = 1, rate: float = 1) -> None:

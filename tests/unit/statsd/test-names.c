@@ -106,6 +106,37 @@ static void test_one_hash(void **state)
 	statsd_names_deinit(&names);
 }
 
+/* Names of other hashes that one row is for: those it has no room for are in the rows behind it. */
+static void test_full_row(void **state)
+{
+	struct statsd_names names;
+	const unsigned n = 2 * SCAN_WORDS + 3;
+
+	(void)state;
+	assert_int_equal(statsd_names_init(&names, 1 << 20, seed), 0);
+	for (unsigned i = 0; i < n; i++) {
+		struct text text = { 0 };
+		struct statsd_key key = key_of(&text, i);
+
+		assert_null(statsd_names_find(&names, &key, i + 1));
+		assert_null(statsd_names_ask_entry(&names, &key, i + 1));
+		assert_non_null(
+			statsd_names_insert(&names, &key, i + 1, (struct engine_ref){ i, 1 }));
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct text text = { 0 };
+		struct statsd_key key = key_of(&text, i);
+		struct statsd_name *name = statsd_names_find(&names, &key, i + 1);
+
+		assert_non_null(name);
+		assert_int_equal(name->ref.id, i);
+		assert_ptr_equal(statsd_names_ask_entry(&names, &key, i + 1), name);
+		/* Found under its own hash alone. */
+		assert_null(statsd_names_find(&names, &key, (i + 1) % n + 1));
+	}
+	statsd_names_deinit(&names);
+}
+
 static void test_limit(void **state)
 {
 	struct statsd_names names;
@@ -149,8 +180,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many),	 cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_one_hash), cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_carry),
+		cmocka_unit_test(test_one_hash), cmocka_unit_test(test_full_row),
+		cmocka_unit_test(test_limit),	 cmocka_unit_test(test_carry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,18 +11,6 @@
  * front, and each ends at a row with a free place.
  */
 #define SPARE_ROWS 32u
-#define HUGE_PAGE ((size_t)2 << 20)
-
-/*
- * Among many names each one is on other pages, more of them than a processor knows by heart. Where there are few, no more memory is used than
- * they need. A wish: without it all is as right, and slower.
- */
-static void ask_for_huge_pages(char *memory, size_t size)
-{
-	if (size > HUGE_PAGE) {
-		(void)madvise(memory, size, MADV_HUGEPAGE);
-	}
-}
 
 static size_t bytes_of(size_t n_rows)
 {
@@ -38,7 +26,6 @@ static int alloc_rows(struct statsd_names *names, unsigned bits)
 	if (rows == MAP_FAILED) {
 		return -ENOMEM;
 	}
-	ask_for_huge_pages(rows, size);
 	names->rows = rows;
 	names->n_rows = (size_t)1 << bits;
 	names->shift = 32 - bits;
@@ -66,9 +53,6 @@ int statsd_names_init(struct statsd_names *names, size_t limit, const uint64_t s
 		return -ENOMEM;
 	}
 	names->entries = entries;
-	if (limit > HUGE_PAGE) {
-		ask_for_huge_pages(names->entries + HUGE_PAGE, limit - HUGE_PAGE);
-	}
 	names->used = STATSD_NAMES_STEP; /* 0 is no entry */
 	return alloc_rows(names, FIRST_BITS);
 }

@@ -45,8 +45,8 @@ int loop_arm(struct daemon *daemon);
 /* Have flush_interval be in force. */
 void loop_set_flush_timer(struct daemon *daemon);
 
-/* The daemon's reload desk has something. */
-void loop_reload_asked(void *daemon);
+/* The reload desk of the daemon, which is ctx, has something. */
+void loop_reload_asked(void *ctx);
 
 /* Say that the daemon is ready, and run until a signal says stop. 0 or a negative errno. */
 int loop_run(struct daemon *daemon);

@@ -25,7 +25,7 @@ static bool is_any(int fd, const struct sockaddr_storage *at)
 
 void socket_tcp_name(int fd, const char *prefix, char *name)
 {
-	struct sockaddr_storage at;
+	struct sockaddr_storage at = { 0 };
 	socklen_t len = sizeof(at);
 	char host[64], port[16];
 

@@ -36,6 +36,7 @@ static enum session_fate fate_of(const struct link *link, const struct welcome *
 static void note_daemon(struct link *link, const struct welcome *welcome)
 {
 	link->limits = welcome->limits;
+	link->begun = true;
 	link->keeps = welcome->keeps;
 	link->incarnation_len = 0;
 	if (welcome->incarnation.len == LINK_INCARNATION) {
@@ -117,6 +118,12 @@ static void take_welcome(struct link *link, const struct welcome *welcome, int64
 	}
 	if (welcome->limits.max_items == 0 || welcome->limits.max_frame < ANSWER_MIN_FRAME) {
 		link_fail(link, now, "the daemon's limits leave no room for a request");
+		return;
+	}
+	if (fate == SESSION_LOST && link->begun) {
+		/* Its state file may still have operations of the session, under numbers that ours would be given again. */
+		link_leave_session(link);
+		link_fail(link, now, "the daemon has forgotten the session");
 		return;
 	}
 	if (welcome->last_batch >= outbox->next_number) {

@@ -24,6 +24,7 @@ static int new_session(struct link *link)
 	}
 	memcpy(&link->random, link->session, sizeof(link->random));
 	link->random |= 1;
+	link->begun = false;
 	return 0;
 }
 

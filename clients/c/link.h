@@ -65,6 +65,7 @@ struct link {
 	uint8_t incarnation_len;
 	struct commit commit;
 	uint8_t session[MESSAGE_SESSION_BYTES];
+	bool begun;			     /* the session was welcomed */
 	uint32_t connection;		     /* number of this one, or of the last */
 	uint64_t next_id, hello_id, ping_id; /* ping_id 0: none under way */
 

@@ -51,7 +51,8 @@ export class Link {
 	session: Buffer = randomBytes(16);
 	readonly #telling = new Telling();
 	#isEnded = false;
-	#known = false; // the daemon has welcomed this session once
+	#known = false; // some daemon has welcomed a session of ours
+	#begun = false; // and this one
 	#incarnation = '';
 	#socket: Socket | undefined;
 	#reader = new FrameReader();
@@ -144,12 +145,13 @@ export class Link {
 	/** Leave the session behind: the next connection begins another one, and the daemon will say that it knows nothing of it. */
 	#leave(): void {
 		this.session = randomBytes(16);
+		this.#begun = false;
 	}
 
 	/** Go on with a session of another process. */
 	inherit(session: Buffer): void {
 		this.session = session;
-		this.#known = true;
+		this.#known = this.#begun = true;
 	}
 
 	/** No more connections. */
@@ -416,6 +418,12 @@ export class Link {
 			this.#fail("the daemon's limits leave no room for a request");
 			return;
 		}
+		if (sameDaemon && !resumed && !restored && this.#begun) {
+			// Its state file may still have operations of the session, under numbers that ours would be given again.
+			this.#leave();
+			this.#fail('the daemon has forgotten the session');
+			return;
+		}
 		this.#telling.limits = welcome.limits;
 		this.keeps = keeps;
 		this.operations.window = welcome.limits?.maxOperationsKept || this.operations.window;
@@ -430,7 +438,7 @@ export class Link {
 			return;
 		}
 		this.#incarnation = incarnation;
-		this.#known = true;
+		this.#known = this.#begun = true;
 		this.reason = '';
 		this.events.up(isLost);
 		this.operations.tellLost();

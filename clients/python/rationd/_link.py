@@ -82,7 +82,7 @@ class Link:
     def begin(self) -> None:
         """As at first: another session, no connection."""
         self.state = State.DOWN
-        self.session = os.urandom(16)
+        self.leave_session()
         self.random = random.Random(self.session)
         self.interns = Interns()
         self.incarnation = b""
@@ -98,6 +98,11 @@ class Link:
         self.next_id = 1
         self.ended = False
         self._reset()
+
+    def leave_session(self) -> None:
+        """Another one, from the next connection on."""
+        self.session = os.urandom(16)
+        self.begun = False  # it was welcomed
 
     def _reset(self) -> None:
         if self.sock is not None:
@@ -217,25 +222,32 @@ class Link:
             self.fail(self.now, f"the daemon speaks version {welcome.version} of the protocol")
         elif welcome.limits.max_items == 0 or welcome.limits.max_frame < MIN_FRAME:
             self.fail(self.now, "the daemon's limits leave no room for a request")
+        elif self.begun and self._knows(welcome) is Knows.FORGOTTEN:
+            # Its state file may still have operations of the session, under numbers that ours would be given again.
+            self.leave_session()
+            self.fail(self.now, "the daemon has forgotten the session")
         elif welcome.last_batch >= self.outbox.next_number or not self._welcomed(welcome):
-            self.session = os.urandom(16)
+            self.leave_session()
             self.fail(self.now, "the daemon knows the session by numbers that were never used")
         return True
 
-    def _welcomed(self, welcome: pb.Welcome) -> bool:
+    def _knows(self, welcome: pb.Welcome) -> Knows:
         same = welcome.incarnation == self.incarnation
         if welcome.resumed and same:
-            knows = Knows.HANDLES
-        elif welcome.resumed or welcome.restored:
+            return Knows.HANDLES
+        if welcome.resumed or welcome.restored:
             # Resumed, by a daemon whose Welcome that said restored was lost: nothing was sent to it yet.
-            knows = Knows.NUMBERS
-        else:
-            knows = Knows.FORGOTTEN if same else Knows.NOTHING
+            return Knows.NUMBERS
+        return Knows.FORGOTTEN if same else Knows.NOTHING
+
+    def _welcomed(self, welcome: pb.Welcome) -> bool:
+        knows = self._knows(welcome)
         if not self.operations.welcome(welcome, knows):
             return False
         self.limits, self.incarnation, self.keeps = welcome.limits, welcome.incarnation, welcome.keeps
         self._resume_batches(welcome, knows)
         self.interns.begin(resumed=knows is Knows.HANDLES)
+        self.begun = True
         self.state = State.UP
         self.text = ""
         self.heard_at = self.now
@@ -385,7 +397,7 @@ class Link:
     def _goodbye(self, goodbye: pb.Goodbye) -> None:
         if goodbye.code == Code.ABORTED:
             # Somebody else has the session, a copy of this process perhaps: to take it back would go on for ever.
-            self.session = os.urandom(16)
+            self.leave_session()
         if goodbye.code in _NOT_OURS or self.state is not State.UP:
             self.fail(
                 self.now, f"the daemon ended the connection: {Code.of(goodbye.code).name}: {goodbye.text}"

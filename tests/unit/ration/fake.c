@@ -181,6 +181,28 @@ void fake_welcome(struct fake_peer *peer, bool resumed, uint64_t last_batch,
 	fake_send(peer, &reply);
 }
 
+void fake_accept_anew(struct fake *fake, struct fake_peer *peer, bool keeps, uint64_t last_batch,
+		      const struct limits *limits, struct hello *ret_hello)
+{
+	char forgotten[MESSAGE_SESSION_BYTES];
+	struct hello hello;
+
+	fake_accept(fake, peer);
+	peer->keeps = keeps;
+	fake_welcome(peer, /* resumed= */ false, last_batch, limits, &hello);
+	assert_int_equal(hello.session.len, sizeof(forgotten));
+	memcpy(forgotten, hello.session.at, sizeof(forgotten));
+	fake_expect_end(peer);
+	fake_hang_up(peer);
+	fake_accept(fake, peer);
+	peer->keeps = keeps;
+	fake_welcome(peer, /* resumed= */ false, last_batch, limits, &hello);
+	assert_memory_not_equal(hello.session.at, forgotten, sizeof(forgotten));
+	if (ret_hello != NULL) {
+		*ret_hello = hello;
+	}
+}
+
 void fake_interned(struct fake_peer *peer, uint64_t id)
 {
 	const struct reply reply = { .id = id, .type = REPLY_INTERNED };

@@ -43,6 +43,12 @@ void fake_accept(struct fake *fake, struct fake_peer *peer);
 /* Does anybody connect within so many milliseconds? */
 bool fake_is_called(struct fake *fake, int ms);
 void fake_hang_up(struct fake_peer *peer);
+/*
+ * Accept, as a daemon that has forgotten the session, and as `keeps` says has a state file; and again, when the client begins another session
+ * instead. ret_hello (or NULL) is the last one's.
+ */
+void fake_accept_anew(struct fake *fake, struct fake_peer *peer, bool keeps, uint64_t last_batch,
+		      const struct limits *limits, struct hello *ret_hello);
 
 #define FAKE_ANY REQUEST_NONE
 

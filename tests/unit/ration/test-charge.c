@@ -377,7 +377,7 @@ static void test_sent_again_to_another_daemon(void **state)
 	start(&two);
 	(void)take_charge(&peer, 2, "jobs/a", 3);
 	fake_hang_up(&peer);
-	begin(fixture, &peer);
+	fake_accept_anew(&fixture->fake, &peer, /* keeps= */ false, 0, &FAKE_LIMITS, NULL);
 	charged(&peer, take_charge(&peer, 2, "jobs/a", 3), 2, true);
 	expect(&two, 0);
 	fake_hang_up(&peer);
@@ -500,7 +500,7 @@ static void test_what_nobody_wants_is_not_done_anew(void **state)
 	fake_expect_silence(&peer, 50);
 	fake_hang_up(&peer);
 	/* With the session all that it held is gone. */
-	begin(fixture, &peer);
+	fake_accept_anew(&fixture->fake, &peer, /* keeps= */ false, 0, &FAKE_LIMITS, NULL);
 	fake_expect_silence(&peer, 50);
 	fake_hang_up(&peer);
 }

@@ -276,8 +276,7 @@ static void test_a_daemon_that_has_forgotten_the_session_has_counted(void **stat
 	fake_hang_up(&peer);
 
 	/* Numbers have no gaps. */
-	accept_keeper(fixture, &again, NULL);
-	fake_welcome(&again, false, 0, &FAKE_LIMITS, &hello);
+	fake_accept_anew(&fixture->fake, &again, /* keeps= */ true, 0, &FAKE_LIMITS, &hello);
 	assert_int_equal(hello.next_batch, 1);
 	apply(&again, 1, UINT32_MAX, 0);
 	apply(&again, 2, 0, 20);

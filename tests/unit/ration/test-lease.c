@@ -422,8 +422,7 @@ static void test_taken_anew_from_another_daemon(void **state)
 	fake_hang_up(&fixture->peer);
 	/* Until it is known that it is void it can be spent. */
 	take_n(fixture, 1);
-	fake_accept(&fixture->fake, &fixture->peer);
-	fake_welcome(&fixture->peer, false, 0, &FAKE_LIMITS, NULL);
+	fake_accept_anew(&fixture->fake, &fixture->peer, /* keeps= */ false, 0, &FAKE_LIMITS, NULL);
 	while (lease.type == REQUEST_NONE || !added) {
 		fake_take(&fixture->peer, FAKE_ANY, &request);
 		if (request.type == REQUEST_LEASE) {
@@ -457,8 +456,7 @@ static void test_strays_of_a_gauge(void **state)
 	open_lease(fixture, 100, 60000, KIND_GAUGE);
 	take_n(fixture, 30);
 	fake_hang_up(&fixture->peer);
-	fake_accept(&fixture->fake, &fixture->peer);
-	fake_welcome(&fixture->peer, false, 0, &FAKE_LIMITS, NULL);
+	fake_accept_anew(&fixture->fake, &fixture->peer, /* keeps= */ false, 0, &FAKE_LIMITS, NULL);
 	fake_take(&fixture->peer, REQUEST_LEASE, &request);
 	leased(&fixture->peer, &request, 50, 60000);
 	while (info_of(fixture).left != 50) {

@@ -45,14 +45,19 @@ static void take_and_apply(struct fake_peer *peer, uint64_t batch, uint32_t hand
 }
 
 /* Accept, welcome a fresh session and see +1 of m/a through: handle 0 is known then, and batch 1 applied. */
-static void begin(struct fixture *fixture, struct fake_peer *peer)
+static void count_first(struct fixture *fixture, struct fake_peer *peer)
 {
-	fake_accept(&fixture->fake, peer);
-	fake_welcome(peer, false, 0, &FAKE_LIMITS, NULL);
 	ration_inc(fixture->a);
 	take_intern(peer, 0, "m/a");
 	take_and_apply(peer, 1, 0, 1);
 	assert_int_equal(ration_flush(fixture->client, FAKE_WAIT_MS), 0);
+}
+
+static void begin(struct fixture *fixture, struct fake_peer *peer)
+{
+	fake_accept(&fixture->fake, peer);
+	fake_welcome(peer, false, 0, &FAKE_LIMITS, NULL);
+	count_first(fixture, peer);
 }
 
 /* ---- the ordinary course ---- */
@@ -206,8 +211,7 @@ static void test_all_is_told_again_to_a_new_daemon(void **state)
 	take_add(&peer, 3, 1, 3, &request);
 	fake_hang_up(&peer);
 
-	fake_accept(&fixture->fake, &again);
-	fake_welcome(&again, false, 1, &FAKE_LIMITS, &hello);
+	fake_accept_anew(&fixture->fake, &again, /* keeps= */ false, 1, &FAKE_LIMITS, &hello);
 	assert_int_equal(hello.next_batch, 2);
 	take_intern(&again, 0, "m/a");
 	take_and_apply(&again, 2, 0, 2);
@@ -323,12 +327,14 @@ static void test_nonsense_ends_the_connection(void **state)
 
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
 		fake_accept(&fixture->fake, &peer);
-		fake_welcome(&peer, false, 0, &FAKE_LIMITS, NULL);
+		fake_welcome(&peer, /* resumed= */ i > 0, 0, &FAKE_LIMITS, NULL);
 		fake_send_bytes(&peer, nonsense[i].bytes, nonsense[i].len);
 		fake_expect_end(&peer);
 		fake_hang_up(&peer);
 	}
-	begin(fixture, &peer);
+	fake_accept(&fixture->fake, &peer);
+	fake_welcome(&peer, /* resumed= */ true, 0, &FAKE_LIMITS, NULL);
+	count_first(fixture, &peer);
 	fake_hang_up(&peer);
 }
 
@@ -647,8 +653,7 @@ static void test_batches_are_cut_anew_for_lower_limits(void **state)
 	fake_hang_up(&peer);
 
 	limits.max_items = 10;
-	fake_accept(&fixture->fake, &peer);
-	fake_welcome(&peer, false, 0, &limits, NULL);
+	fake_accept_anew(&fixture->fake, &peer, /* keeps= */ false, 0, &limits, NULL);
 	fake_take(&peer, REQUEST_ADD, &request);
 	assert_int_equal(request.add.batch, 1);
 	assert_int_equal(request.add.n_handles, 0);
@@ -697,8 +702,7 @@ static void test_unacknowledged_batches_are_bounded(void **state)
 	fake_hang_up(&peer);
 
 	/* And all of it arrives in the end. */
-	fake_accept(&fixture->fake, &peer);
-	fake_welcome(&peer, false, 0, &FAKE_LIMITS, NULL);
+	fake_accept_anew(&fixture->fake, &peer, /* keeps= */ false, 0, &FAKE_LIMITS, NULL);
 	while (sum < 80000 * (INT64_C(1) << 31)) {
 		fake_take(&peer, FAKE_ANY, &request);
 		if (request.type == REQUEST_INTERN) {

@@ -164,11 +164,12 @@ static void give_back(struct running *running, const struct charging *charging)
 					/* detached= */ false, PATIENCE_MS);
 		char *safe = NULL;
 
-		if (r < 0) {
+		if (r < 0 && r != -ECANCELED) {
 			say_where(running, true, "has ended");
 			return;
 		}
-		if (r == RATION_NOT_FOUND || r == RATION_FAILED_PRECONDITION) {
+		/* -ECANCELED: the session was lost on the way, and with it what it held. */
+		if (r == -ECANCELED || r == RATION_NOT_FOUND || r == RATION_FAILED_PRECONDITION) {
 			safe = text_safe_string(path);
 			cli_warn(
 				running->cli,

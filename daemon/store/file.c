@@ -17,6 +17,8 @@
 
 #define MODE 0640
 #define MAGIC "SQLite format 3" /* with its NUL the first 16 bytes */
+#define START \
+	20u /* bytes of the header that are looked at here; the last two say what it takes to write and to read the file: 1 or 2 */
 
 static const char *const beside[] = { "-wal", "-shm" };
 
@@ -213,7 +215,7 @@ int file_lock(const char *path, int *ret_fd, char why[STORE_MAX_WHY])
 /* What no file of SQLite's can be is said before SQLite says it, in better words. */
 static int check_start(const char *path, int fd, char why[STORE_MAX_WHY])
 {
-	char start[sizeof(MAGIC)];
+	char start[START];
 	struct stat stat_of;
 	ssize_t n = pread(fd, start, sizeof(start), 0);
 
@@ -229,8 +231,14 @@ static int check_start(const char *path, int fd, char why[STORE_MAX_WHY])
 			"%s: is empty, which a state file never is (remove it to begin a new one)",
 			path);
 	}
-	if ((size_t)n < sizeof(start) || memcmp(start, MAGIC, sizeof(start)) != 0) {
+	if ((size_t)n < sizeof(start) || memcmp(start, MAGIC, sizeof(MAGIC)) != 0) {
 		return fail(STORE_E_DAMAGED, why, "%s: is not a state file of rationd", path);
+	}
+	/* Else SQLite would read it, and only say when it is to write that it can't. */
+	for (size_t i = START - 2; i < START; i++) {
+		if (start[i] < 1 || start[i] > 2) {
+			return fail(STORE_E_DAMAGED, why, "%s: is damaged: its header", path);
+		}
 	}
 	return 0;
 }

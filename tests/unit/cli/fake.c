@@ -801,7 +801,7 @@ int ration_uncharge(struct ration *client, const char *path, int64_t n, bool det
 	if (!detached && fake.forgets) {
 		fake.held -= n;
 		fake_count(path, -n);
-		return RATION_FAILED_PRECONDITION;
+		return fake.forgets_late ? -ECANCELED : RATION_FAILED_PRECONDITION;
 	}
 	if ((!detached && fake.held < n) || find(path)->own < n) {
 		fake.error = "not so much is held there";

@@ -39,6 +39,7 @@ struct fake {
 	const char *note;    /* what ration_quota_set finds unwise */
 	int charge_result;   /* of ration_charge and ration_uncharge; 0: by the rules */
 	bool forgets;	     /* nothing is held that was charged */
+	bool forgets_late;   /* and that is only found when it is given back */
 	/* What is answered to charges and explanations; NULL: what the rules make of it. */
 	const struct ration_charge_result *answer;
 	const struct ration_explanation *explanation;

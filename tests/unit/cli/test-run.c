@@ -296,6 +296,11 @@ static void what_is_not_held_to_the_end(void **state)
 		"too long\n"
 		"rationctl: run: what was charged at requests/a stays charged: it is a counter, which only grows; what gauges are "
 		"charged goes back (rationctl metric set METRIC --kind gauge)\n");
+	fake.forgets_late = true;
+	assert_run(
+		RUN("run", "--charge", "jobs:2", "--", "false"), 1, "",
+		"rationctl: run: what was charged at jobs was not held to the end: the daemon was started anew, or out of reach for "
+		"too long\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, teardown)

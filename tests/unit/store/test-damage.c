@@ -124,6 +124,22 @@ static void test_each_bit_of_the_header(void **state)
 	}
 }
 
+/* What it takes to write the file and to read it, bytes 18 and 19, together: SQLite reads some that it would not write. */
+static void test_formats_of_the_header(void **state)
+{
+	static const uint8_t formats[] = { 0, 1, 2, 3, 0x40, 0xff };
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof(formats) * sizeof(formats); i++) {
+		struct file_bytes bytes = copy_of(fixture);
+
+		bytes.at[18] = formats[i / sizeof(formats)];
+		bytes.at[19] = formats[i % sizeof(formats)];
+		try(fixture, bytes, "format", i);
+		free(bytes.at);
+	}
+}
+
 /* Where pages begin is what says how they are to be read. */
 static void test_a_bit_of_each_byte_where_pages_begin(void **state)
 {
@@ -417,6 +433,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_each_bit_of_the_header),
+		TEST(test_formats_of_the_header),
 		TEST(test_a_bit_of_each_byte_where_pages_begin),
 		TEST(test_bits_everywhere),
 		TEST(test_bytes_of_rows),

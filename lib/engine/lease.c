@@ -380,19 +380,20 @@ static int spend(struct giving *giving)
 	return 0;
 }
 
+/* What becomes of units that are leased. */
+static int give_leased(struct giving giving, const char *path, size_t len,
+		       const struct quota_time *time)
+{
+	giving.engine = giving.worker->engine;
+	giving.or_ancestor = true;
+	return give(&giving, path, len, time);
+}
+
 int engine_lease_spend(struct engine_worker *worker, const char *path, size_t len, int64_t n,
 		       struct quota_time time)
 {
-	struct giving giving = {
-		.worker = worker,
-		.engine = worker->engine,
-		.n = n,
-		.growth = n,
-		.give = spend,
-		.or_ancestor = true,
-	};
-
-	return give(&giving, path, len, &time);
+	return give_leased((struct giving){ .worker = worker, .n = n, .growth = n, .give = spend },
+			   path, len, &time);
 }
 
 static int return_units(struct giving *giving)
@@ -427,28 +428,15 @@ static int forfeit(struct giving *giving)
 int engine_lease_forfeit(struct engine_worker *worker, const char *path, size_t len, int64_t n,
 			 struct quota_time time)
 {
-	struct giving giving = {
-		.worker = worker,
-		.engine = worker->engine,
-		.n = n,
-		.give = forfeit,
-		.or_ancestor = true,
-	};
-
-	return give(&giving, path, len, &time);
+	return give_leased((struct giving){ .worker = worker, .n = n, .give = forfeit }, path, len,
+			   &time);
 }
 
 int engine_lease_return(struct engine_worker *worker, const char *path, size_t len, int64_t n,
 			struct quota_time time)
 {
-	struct giving giving = {
-		.worker = worker,
-		.engine = worker->engine,
-		.n = n,
-		.give = return_units,
-		.gauge_only = true,
-		.or_ancestor = true,
-	};
-
-	return give(&giving, path, len, &time);
+	return give_leased(
+		(struct giving){
+			.worker = worker, .n = n, .give = return_units, .gauge_only = true },
+		path, len, &time);
 }

@@ -50,15 +50,19 @@ static unsigned find_answered(struct wire *wires[2])
 	return i;
 }
 
-static bool exists(struct wire *wire, const char *path)
+/* The one that worker-0 does not serve. */
+static unsigned find_second(const struct test_daemon *daemon, struct wire *wires[2])
 {
-	struct text text = text_of(path);
-	const struct request request = { .type = REQUEST_GET,
-					 .get = { .n_paths = 1, .paths = &text } };
-	struct reply reply = wire_call(wire, &request);
+	pid_t thread = hold_thread(daemon->pid, "worker-0");
+	unsigned found;
 
-	assert_int_equal(reply.type, REPLY_VALUES);
-	return reply.values.values[0].code == CODE_OK;
+	if (thread == -EPERM) {
+		skip();
+	}
+	assert_true(thread > 0);
+	found = find_answered(wires);
+	hold_release(thread);
+	return found;
 }
 
 /* A counter goes, and comes back, after one worker's cut and before another's: for a moment the file has both. */
@@ -76,14 +80,8 @@ static void test_removed_between_cuts(void **state)
 
 	(void)state;
 	open_two(daemon, wires);
-	thread = hold_thread(daemon->pid, "worker-0");
-	if (thread == -EPERM) {
-		skip();
-	}
-	assert_true(thread > 0);
-	session = (uint8_t)(find_answered(wires) + 1);
+	session = (uint8_t)(find_second(daemon, wires) + 1);
 	wire = wires[session - 1];
-	hold_release(thread);
 	wire_intern(wire, 1, "m/a");
 	assert_false(wire_add(wire, 1, 1, 5));
 	wire_flush_durable(wire);
@@ -91,7 +89,7 @@ static void test_removed_between_cuts(void **state)
 	thread = hold_thread(daemon->pid, "worker-0");
 	assert_true(thread > 0);
 	(void)wire_send(wire, &flush);
-	while (exists(wire, "m/a")) {
+	while (wire_exists(wire, "m/a")) {
 		(void)usleep(50000);
 	}
 	wire_intern(wire, 2, "m/a");
@@ -160,14 +158,8 @@ static void test_taken_off_between_cuts(void **state)
 
 	(void)state;
 	open_two(daemon, wires);
-	thread = hold_thread(daemon->pid, "worker-0");
-	if (thread == -EPERM) {
-		skip();
-	}
-	assert_true(thread > 0);
-	wire = wires[find_answered(wires)];
+	wire = wires[find_second(daemon, wires)];
 	other = wire == wires[0] ? wires[1] : wires[0];
-	hold_release(thread);
 	wire_intern(wire, 1, "count/a");
 	wire_intern(wire, 2, "count/b");
 	assert_false(wire_add(wire, 1, 1, 10));

@@ -49,17 +49,6 @@ static void end(struct wire *wire)
 	(void)wire_free(wire);
 }
 
-static bool exists(struct wire *wire, const char *path)
-{
-	struct text text = text_of(path);
-	const struct request request = { .type = REQUEST_GET,
-					 .get = { .n_paths = 1, .paths = &text } };
-	struct reply reply = wire_call(wire, &request);
-
-	assert_int_equal(reply.type, REPLY_VALUES);
-	return reply.values.values[0].code == CODE_OK;
-}
-
 static void await_status(struct wire *wire, const char *name, int64_t value)
 {
 	int64_t until = test_now_ms() + TEST_DAEMON_PATIENCE_MS;
@@ -97,9 +86,9 @@ static void test_ways_to_end(void **state)
 	(void)wire_free(other);
 	await_status(watch, "leases_expired", 1);
 	await_status(watch, "counters_expired", 3);
-	assert_false(exists(watch, "brief/p/returned"));
-	assert_false(exists(watch, "brief/p/ended"));
-	assert_false(exists(watch, "brief/p/left"));
+	assert_false(wire_exists(watch, "brief/p/returned"));
+	assert_false(wire_exists(watch, "brief/p/ended"));
+	assert_false(wire_exists(watch, "brief/p/left"));
 	assert_int_equal(wire_total(watch, "brief/p", CONSISTENCY_EXACT), 7);
 	assert_int_equal(wire_usage(watch, "brief/p"), 40);
 	expect_leases(watch, "brief/p", 1);
@@ -130,11 +119,11 @@ static void test_room(void **state)
 		struct wire *wire = greet(daemon, 2, 0, 1);
 
 		assert_int_equal(wire_lease(wire, 1, 1, paths[i], 10, 60000), 10);
-		assert_true(exists(watch, paths[i]));
+		assert_true(wire_exists(watch, paths[i]));
 		end(wire);
 		await_status(watch, "counters_expired", (int64_t)i + 1);
 	}
-	assert_false(exists(watch, "few/__other__"));
+	assert_false(wire_exists(watch, "few/__other__"));
 	(void)wire_free(watch);
 }
 
@@ -158,9 +147,9 @@ static void check_restart(struct test_daemon *daemon, int number)
 
 	watch = greet(daemon, 2, 0, 1);
 	await_status(watch, "counters_expired", 1);
-	assert_false(exists(watch, "brief/p/a"));
-	assert_true(exists(watch, "brief/p/b"));
-	assert_true(exists(watch, "few/__other__"));
+	assert_false(wire_exists(watch, "brief/p/a"));
+	assert_true(wire_exists(watch, "brief/p/b"));
+	assert_true(wire_exists(watch, "few/__other__"));
 	assert_int_equal(wire_total(watch, "brief/p", CONSISTENCY_EXACT), 11);
 	assert_int_equal(wire_usage(watch, "brief/p"), 70);
 	wire_quota_max(watch, "few", 100);

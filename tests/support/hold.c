@@ -64,7 +64,12 @@ pid_t hold_thread(pid_t pid, const char *name)
 	if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0 ||
 	    ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0 ||
 	    waitpid(thread, &status, __WALL) != thread) {
-		return -errno;
+		int error = errno;
+
+		if (error == EPERM) {
+			(void)fprintf(stderr, "SKIPPED: this process may not trace another\n");
+		}
+		return -error;
 	}
 	return WIFSTOPPED(status) ? thread : -ESRCH;
 }

@@ -6,7 +6,7 @@
  */
 #include <sys/types.h>
 
-/* Hold the thread of `pid` that has this name. Its id; or a negative errno: -ESRCH there is none, -EPERM we may not. */
+/* Hold the thread of `pid` that has this name. Its id; or a negative errno: -ESRCH there is none; -EPERM we may not, which is said: the test is to skip itself. */
 pid_t hold_thread(pid_t pid, const char *name);
 /* Let it go on. */
 void hold_release(pid_t thread);

@@ -319,6 +319,17 @@ bool wire_add(struct wire *wire, uint64_t batch, uint32_t handle, int64_t delta)
 	return reply.applied.duplicate;
 }
 
+bool wire_exists(struct wire *wire, const char *path)
+{
+	struct text text = text_of(path);
+	const struct request request = { .type = REQUEST_GET,
+					 .get = { .n_paths = 1, .paths = &text } };
+	struct reply reply = wire_call(wire, &request);
+
+	assert_int_equal(reply.type, REPLY_VALUES);
+	return reply.values.values[0].code == CODE_OK;
+}
+
 int64_t wire_total(struct wire *wire, const char *path, enum consistency consistency)
 {
 	struct text text = text_of(path);

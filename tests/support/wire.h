@@ -60,6 +60,8 @@ uint64_t wire_hello(struct wire *wire, uint8_t session, uint32_t lifetime_ms, ui
 void wire_intern(struct wire *wire, uint32_t handle, const char *path);
 /* One entry; all of it must be applied. Returns whether it was a duplicate. */
 bool wire_add(struct wire *wire, uint64_t batch, uint32_t handle, int64_t delta);
+/* Is there such a counter? */
+bool wire_exists(struct wire *wire, const char *path);
 int64_t wire_total(struct wire *wire, const char *path, enum consistency consistency);
 /* A number of Status. */
 int64_t wire_status(struct wire *wire, const char *name);
